@@ -69,6 +69,8 @@ impl Remains {
             .create(true)
             .truncate(true)
             .mode(0o600)
+            // The recorded program may have written to the directory.
+            .custom_flags(libc::O_NOFOLLOW)
             .open(self.directory.join(RECORDING))?
             .write_all(&text)
     }

@@ -8,12 +8,18 @@
 
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
+/// Bits of an address of a program's.
+#[cfg(target_arch = "x86_64")]
+pub(super) const ADDRESS: u32 = 47;
+/// Bits of an address of a program's.
+#[cfg(not(target_arch = "x86_64"))]
+pub(super) const ADDRESS: u32 = 48;
 /// Bits of a grain: sixteen bytes have a word.
 pub(super) const GRAIN: u32 = 4;
 /// The words of 16 MiB are a leaf, and 2048 leaves a branch.
 pub(super) const LEAF: u32 = 20;
 pub(super) const BRANCH: u32 = 11;
-pub(super) const ROOT: u32 = 47 - GRAIN - LEAF - BRANCH;
+pub(super) const ROOT: u32 = ADDRESS - GRAIN - LEAF - BRANCH;
 
 /// The number of bits of a size. A block of four terabytes or more is recorded as one byte less
 /// than that.
@@ -274,7 +280,7 @@ mod tests {
     fn addresses_that_no_program_has_are_nowhere() {
         let shadow = empty();
         let shade = Shade { site: 0, size: 0 };
-        assert_eq!(shadow.set(1 << 47, shade, memory), Err(NoMemory));
+        assert_eq!(shadow.set(1 << ADDRESS, shade, memory), Err(NoMemory));
         assert_eq!(shadow.take(u64::MAX), None);
     }
 
