@@ -11,8 +11,8 @@
 use std::collections::BTreeMap;
 
 use profundo_model::{
-    Avma, CodeAddress, File, FileId, Frame, FrameId, LocationId, LocationKind, Module, ModuleId,
-    Profile, Role, SourceFile, SpanId, SpanPath, StackId, StringId,
+    Avma, CodeAddress, Ends, File, FileId, Frame, FrameId, LocationId, LocationKind, Module,
+    ModuleId, Profile, Role, SourceFile, SpanId, SpanPath, StackId, StringId,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -74,16 +74,15 @@ impl Places {
             })
             .collect();
         let modules = self.modules(profile, input, &strings);
-        let locations: Vec<LocationId> = (input.locations.iter())
-            .map(|(_, location)| {
-                let named: Box<[FrameId]> = (location.frames.iter())
-                    .map(|frame| frames[frame.index()])
-                    .collect();
-                let module = location.module.map(|id| &modules[id.index()]);
-                let kind = kind_of(location.kind, &frames, module);
-                self.location(profile, kind, module.map(|moved| moved.id), named)
-            })
-            .collect();
+        let mut locations: Vec<LocationId> = Vec::with_capacity(input.locations.len());
+        for (_, location) in input.locations.iter() {
+            let named: Box<[FrameId]> = (location.frames.iter())
+                .map(|frame| frames[frame.index()])
+                .collect();
+            let module = location.module.map(|id| &modules[id.index()]);
+            let kind = kind_of(location.kind, (&frames, &locations, &modules), module);
+            locations.push(self.location(profile, kind, module.map(|moved| moved.id), named));
+        }
         let mut stacks: Vec<StackId> = Vec::with_capacity(input.stacks.len());
         for stack in input.stacks.iter() {
             // A parent is stored before its children.
@@ -319,7 +318,11 @@ struct Moved {
 }
 
 /// The kind of a location with the ids and addresses of the merged profile.
-fn kind_of(kind: LocationKind, frames: &[FrameId], module: Option<&Moved>) -> LocationKind {
+fn kind_of(
+    kind: LocationKind,
+    (frames, locations, modules): (&[FrameId], &[LocationId], &[Moved]),
+    module: Option<&Moved>,
+) -> LocationKind {
     let distance = module.map_or(0, |module| module.distance);
     let moved = |address: Avma| Avma(address.0.wrapping_add(distance));
     match kind {
@@ -341,6 +344,15 @@ fn kind_of(kind: LocationKind, frames: &[FrameId], module: Option<&Moved>) -> Lo
         LocationKind::Wait { frame, wait } => LocationKind::Wait {
             frame: frames[frame.index()],
             wait,
+        },
+        LocationKind::Part { of, frame, ends } => LocationKind::Part {
+            // It stands behind the one that it is a part of.
+            of: locations[of.index()],
+            frame,
+            ends: ends.map(|Ends { kind, library }| Ends {
+                kind,
+                library: library.map(|id| modules[id.index()].id),
+            }),
         },
         kind => kind,
     }

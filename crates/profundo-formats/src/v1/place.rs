@@ -4,8 +4,8 @@
 use std::ops::Range;
 
 use profundo_model::{
-    Avma, CodeAddress, FrameId, LocationId, LocationKind, Module, ModuleId, Profile, Reason,
-    StackId, Wait,
+    Avma, CodeAddress, Ends, FrameId, Kind, LocationId, LocationKind, Module, ModuleId, Profile,
+    Reason, StackId, Wait,
 };
 
 use super::code::{ROLES, code_of, location, value_of};
@@ -102,11 +102,16 @@ pub(super) mod locations {
     const MODULE: u8 = 3;
     const FRAME_COUNT: u8 = 4;
     const FRAME: u8 = 5;
+    /// Of a part: the library of the native time that ends there.
+    const LIBRARY: u8 = 6;
 
     /// In the value of an interpreted line: whether it calls something. The column is above.
     const CALL: u64 = 1;
-    /// The number of an invented location that was a part of another one.
+    /// The number of an invented location that is a part of another one: the mark, the kind of the
+    /// time that ends there, the number of the frame, and the other location.
     const PART: u64 = 1 << 63;
+    const ENDS_AT: u32 = 48;
+    const FRAME_AT: u32 = 32;
 
     pub(in crate::v1) fn encode(profile: &Profile, rows: Range<usize>) -> Result<Payload, Error> {
         let locations = || {
@@ -127,7 +132,15 @@ pub(super) mod locations {
             MODULE,
             locations().map(|row| row.module.map_or(0, |id| u64::from(id.0) + 1)),
         );
-        frames(profile, rows, &mut payload);
+        frames(profile, rows.clone(), &mut payload);
+        let library = |kind| match kind {
+            LocationKind::Part {
+                ends: Some(Ends { library, .. }),
+                ..
+            } => library.map_or(0, |id: ModuleId| u64::from(id.0) + 1),
+            _ => 0,
+        };
+        payload.sparse(LIBRARY, locations().map(|row| library(row.kind)));
         Ok(payload)
     }
 
@@ -182,10 +195,14 @@ pub(super) mod locations {
     pub(in crate::v1) fn decode(decoder: &mut Decoder, columns: &Columns) -> Result<(), Damage> {
         let (mut kind, mut value) = (columns.need(KIND)?, columns.get(VALUE));
         let (mut module, mut count) = (columns.get(MODULE), columns.get(FRAME_COUNT));
-        let mut frame = columns.get(FRAME);
+        let (mut frame, mut library) = (columns.get(FRAME), columns.get(LIBRARY));
         let mut frames = Vec::new();
         for _ in 0..columns.rows {
             let (kind, value) = (kind.plain()?, value.delta()?);
+            let library = match library.plain()? {
+                0 => None,
+                next => Some(ModuleId::from_index(decoder.module(next - 1)?)),
+            };
             let module = match module.plain()? {
                 0 => None,
                 next => Some(ModuleId::from_index(decoder.module(next - 1)?)),
@@ -198,7 +215,7 @@ pub(super) mod locations {
             for _ in 0..count {
                 frames.push(decoder.frame(frame.delta()?)?);
             }
-            let kind = code_to_kind(decoder, kind, value, &frames)?;
+            let kind = code_to_kind(decoder, kind, value, (&frames, library))?;
             let rows = decoder.profile.locations.len();
             let id = decoder.profile.locations.intern(kind, module);
             // For a repeated row, the first one's frames would stay.
@@ -208,7 +225,8 @@ pub(super) mod locations {
             decoder.locations.push(id);
         }
         let found = kind.finish().and(value.finish()).and(module.finish());
-        found.and(count.finish()).and(frame.finish())
+        let frames = count.finish().and(frame.finish());
+        found.and(frames).and(library.finish())
     }
 
     fn kind_to_code(kind: LocationKind) -> Result<(u64, u64), Error> {
@@ -219,10 +237,12 @@ pub(super) mod locations {
                 (location::REASON, code_of(&Reason::ALL, "reason", &reason)?)
             }
             LocationKind::Invented(number) => (location::INVENTED, number),
-            // Its frame names it; it must only not be taken for another location.
+            // For a reader that does not know the mark, its frames name it.
             LocationKind::Part { of, frame, ends } => {
-                let kind = ends.map_or(0, |ends| ends.kind as u64 + 1);
-                let number = (kind << 48) | (u64::from(frame) << 32) | u64::from(of.0);
+                let kind = ends.map_or(Ok(0), |ends| {
+                    code_of(&Kind::ALL, "kind", &ends.kind).map(|code| code + 1)
+                })?;
+                let number = (kind << ENDS_AT) | (u64::from(frame) << FRAME_AT) | u64::from(of.0);
                 (location::INVENTED, PART | number)
             }
             LocationKind::Wait { wait, .. } => {
@@ -247,12 +267,14 @@ pub(super) mod locations {
         decoder: &mut Decoder,
         kind: u64,
         value: u64,
-        frames: &[FrameId],
+        (frames, library): (&[FrameId], Option<ModuleId>),
     ) -> Result<LocationKind, Damage> {
         Ok(match kind {
             location::INSTRUCTION => LocationKind::Code(CodeAddress::Instruction(Avma(value))),
             location::RETURN => LocationKind::Code(CodeAddress::Return(Avma(value))),
-            location::INVENTED => LocationKind::Invented(value),
+            location::INVENTED => {
+                part(decoder, value, library).unwrap_or(LocationKind::Invented(value))
+            }
             location::PYTHON => LocationKind::Python {
                 frame: *frames.first().ok_or(Damage::Column(FRAME_COUNT))?,
                 column: u16::try_from(value >> 1).map_err(|_| Damage::Number)?,
@@ -274,6 +296,29 @@ pub(super) mod locations {
                 // Its frames still name it; it must only not be taken for another location.
                 LocationKind::Invented(u64::MAX - decoder.locations.len() as u64)
             }
+        })
+    }
+
+    /// The part that the number of an invented location stands for; `None`: it is none, or of a
+    /// location that is not there.
+    fn part(decoder: &Decoder, value: u64, library: Option<ModuleId>) -> Option<LocationKind> {
+        let value = value.checked_sub(PART)?;
+        let of = decoder.location(value & u64::from(u32::MAX)).ok()?;
+        // A part of a part could be one of itself.
+        if let LocationKind::Part { .. } = decoder.profile.locations.get(of).kind {
+            return None;
+        }
+        let ends = match (value >> ENDS_AT).checked_sub(1) {
+            None => None,
+            Some(code) => Some(Ends {
+                kind: value_of(&Kind::ALL, code)?,
+                library,
+            }),
+        };
+        Some(LocationKind::Part {
+            of,
+            frame: (value >> FRAME_AT) as u16,
+            ends,
         })
     }
 }

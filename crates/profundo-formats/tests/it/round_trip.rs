@@ -4,11 +4,11 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use profundo_model::{
-    Avma, Bytes, Call, Callers, Clock, CodeAddress, Energy, EnergyZone, Engine, ExceptionEnd,
-    Exceptions, File, FileId, Fingerprint, Frame, FrameId, Gauge, Gil, Language, Line, LocationId,
-    LocationKind, Loss, Machine, Meta, Module, ModuleId, Nanos, Origin, OriginId, Process,
-    ProcessEnd, ProcessId, Profile, Reason, Role, Sample, SampleKind, SourceFile, StackId, State,
-    StringId, Task, TaskId, Thread, ThreadId, Tracing, Traffic, Wait, Weighed,
+    Avma, Bytes, Call, Callers, Clock, CodeAddress, Ends, Energy, EnergyZone, Engine, ExceptionEnd,
+    Exceptions, File, FileId, Fingerprint, Frame, FrameId, Gauge, Gil, Kind, Language, Line,
+    LocationId, LocationKind, Loss, Machine, Meta, Module, ModuleId, Nanos, Origin, OriginId,
+    Process, ProcessEnd, ProcessId, Profile, Reason, Role, Sample, SampleKind, SourceFile, StackId,
+    State, StringId, Task, TaskId, Thread, ThreadId, Tracing, Traffic, Wait, Weighed,
 };
 
 use crate::dump::dump;
@@ -310,6 +310,25 @@ fn names_from(profile: &mut Profile, files: &[Row], frames: &[Row]) {
     }
 }
 
+/// A part of an earlier location that is no part itself.
+fn part(profile: &Profile, row: &Row) -> Option<LocationKind> {
+    let locations = profile.locations.len();
+    let of = (locations > 0).then(|| LocationId(pick(row[1], locations)))?;
+    if let LocationKind::Part { .. } = profile.locations.get(of).kind {
+        return None;
+    }
+    let modules = profile.modules.len();
+    let ends = (row[5] % 3 > 0).then(|| Ends {
+        kind: Kind::ALL[pick(row[6], Kind::ALL.len()) as usize],
+        library: (modules > 0 && row[5] % 3 == 1).then(|| ModuleId(pick(row[3], modules))),
+    });
+    Some(LocationKind::Part {
+        of,
+        frame: row[4] as u16,
+        ends,
+    })
+}
+
 fn places_from(profile: &mut Profile, modules: &[Row], locations: &[Row], stacks: &[Row]) {
     let roles = [
         Role::Ordinary,
@@ -345,7 +364,11 @@ fn places_from(profile: &mut Profile, modules: &[Row], locations: &[Row], stacks
             0 | 1 => LocationKind::Code(CodeAddress::Instruction(Avma(row[1]))),
             4 => LocationKind::Code(CodeAddress::Return(Avma(row[1]))),
             2 => LocationKind::Reason(Reason::ALL[pick(row[1], Reason::ALL.len()) as usize]),
-            _ => LocationKind::Invented(row[1]),
+            // With the first bit it would be a part.
+            kind => (kind == 3)
+                .then(|| part(profile, row))
+                .flatten()
+                .unwrap_or(LocationKind::Invented(row[1] >> 1)),
         };
         let modules = profile.modules.len();
         let module = (modules > 0 && row[2] % 2 == 1).then(|| ModuleId(pick(row[3], modules)));
