@@ -5,8 +5,8 @@ use std::io::Write;
 use std::ops::Range;
 
 use profundo_model::{
-    Block, Gauge, Growing, LocationKind, Many, Meta, Profile, Sample, Sampling, SpanId, SpanLoss,
-    SyscallCount, Tracing, Traffic,
+    Block, Ends, Gauge, Growing, LocationKind, Many, Meta, Profile, Sample, Sampling, SpanId,
+    SpanLoss, SyscallCount, Tracing, Traffic,
 };
 
 use super::chunk::{self, ChunkWriter, Kind};
@@ -521,6 +521,14 @@ impl<W: Write> Encoder<W> {
                 location.kind
             {
                 frames.row(frame.index());
+            }
+            // The location that a part is of stands before it.
+            if let LocationKind::Part {
+                ends: Some(Ends { library, .. }),
+                ..
+            } = location.kind
+            {
+                library.iter().for_each(|id| modules.row(id.index()));
             }
         }
         self.modules(profile, modules.0)?;
