@@ -318,7 +318,7 @@ fn part(profile: &Profile, row: &Row) -> Option<LocationKind> {
         return None;
     }
     let modules = profile.modules.len();
-    let ends = (row[5] % 3 > 0).then(|| Ends {
+    let ends = (!row[5].is_multiple_of(3)).then(|| Ends {
         kind: Kind::ALL[pick(row[6], Kind::ALL.len()) as usize],
         library: (modules > 0 && row[5] % 3 == 1).then(|| ModuleId(pick(row[3], modules))),
     });
