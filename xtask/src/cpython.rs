@@ -10,8 +10,6 @@
 
 mod daily;
 mod judgement;
-pub mod mode;
-pub mod outcomes;
 mod progress;
 pub mod pythons;
 mod side;
@@ -25,12 +23,12 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::metadata;
+use crate::sides::Sides;
+use crate::sides::mode::Mode;
 use crate::test::tally::Tally;
 use judgement::Judgement;
-use mode::Mode;
 use progress::{Progress, SAME, SKIPPED};
 use pythons::Python;
-use side::Sides;
 
 /// The most tries of a module with a difference.
 const TRIES: usize = 3;
@@ -141,13 +139,13 @@ pub fn run(root: &Path, arguments: &[&str]) -> Result<bool> {
         false => Progress::default(),
     };
     let mut run = Run {
-        sides: Sides::new(&metadata::profundo(root)?, wanted.mode)?,
+        sides: Sides::new("cpython", &metadata::profundo(root)?, wanted.mode)?,
         at_once,
         progress: &mut progress,
         tally: &mut tally,
     };
     run.go_on(&modules)?;
-    println!("{} runs were recorded", run.sides.recorded());
+    println!("{}", run.sides.recorded());
     println!("{}", tally.closing_line());
     Ok(tally.failed == 0)
 }
@@ -166,7 +164,7 @@ pub fn modules_of_the_run(root: &Path, is_long: bool) -> Result<Tally> {
         false => daily::modules(&pythons, &mut tally),
     };
     let mut run = Run {
-        sides: Sides::new(&metadata::profundo(root)?, Mode::Run)?,
+        sides: Sides::new("cpython", &metadata::profundo(root)?, Mode::Run)?,
         at_once: AT_ONCE,
         progress: &mut Progress::default(),
         tally: &mut tally,
@@ -268,7 +266,7 @@ fn first_tries(sides: &Sides, modules: &[Module], at_once: usize) -> Result<Vec<
                         return;
                     };
                     let start = Instant::now();
-                    let judgement = sides.run(module).map(|(without, with)| {
+                    let judgement = sides.at_once(module).map(|(without, with)| {
                         let seconds = start.elapsed().as_secs_f64();
                         println!("{}: {without} ({seconds:.0} s)", module.title());
                         let judgement = Judgement::new(without, with);

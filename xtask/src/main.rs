@@ -17,6 +17,7 @@ mod glibc;
 mod harm;
 mod metadata;
 mod pythons;
+mod sides;
 mod soak;
 mod static_command;
 mod suites;

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use super::outcomes::{Outcomes, THE_WHOLE};
+use crate::sides::outcomes::{Outcomes, THE_WHOLE};
 
 /// The evidence of some tries of a module.
 #[derive(Debug)]

@@ -9,9 +9,10 @@ use super::excused;
 use super::list::{Runner, Suite};
 use super::place::Place;
 use super::results::{Results, Row};
-use super::side::Sides;
+use super::side::Chosen;
 use super::verdict::{Alone, Pair, TRIES, Verdict, alone, among_others};
-use crate::cpython::outcomes::{Outcomes, THE_WHOLE};
+use crate::sides::Sides;
+use crate::sides::outcomes::{Outcomes, THE_WHOLE};
 
 /// The most tests that are tried each by itself. More than these are tried together: then it is
 /// the suite that differs, and not a test.
@@ -23,7 +24,7 @@ const DID_NOT_RUN: &str = "did not run";
 pub fn compare(sides: &Sides, place: &Place) -> Result<Results> {
     let suite = place.suite;
     let all: Vec<String> = suite.tests.iter().map(|&test| test.to_owned()).collect();
-    let (without, with) = sides.at_once(place, &all)?;
+    let (without, with) = sides.at_once(&Chosen::of(place, &all))?;
     println!("    without: {without}\n    with:    {with}");
     ensure!(
         without.is_whole(),
@@ -61,7 +62,7 @@ pub fn compare(sides: &Sides, place: &Place) -> Result<Results> {
         let mut left = tests;
         while !left.is_empty() && tries.len() < 2 * TRIES {
             for _ in 0..TRIES {
-                tries.push(sides.in_turn(place, &targets)?);
+                tries.push(sides.in_turn(&Chosen::of(place, &targets))?);
             }
             left.retain(|test| {
                 let pairs = tries.iter();
@@ -83,7 +84,7 @@ pub fn compare(sides: &Sides, place: &Place) -> Result<Results> {
     let names: Vec<String> = open.keys().cloned().collect();
     let files = files(suite, &names, &all);
     println!("    tried among the others: {}", files.join(" "));
-    let (without, with) = sides.in_turn(place, &files)?;
+    let (without, with) = sides.in_turn(&Chosen::of(place, &files))?;
     for (test, first) in &open {
         let again = pair(test, &without, &with);
         let verdict = among_others(first, &again);

@@ -1,7 +1,7 @@
 //! Tests that differ with the profiler and may: each has its reason.
 
 use super::list::Suite;
-use crate::cpython::mode::Mode;
+use crate::sides::mode::Mode;
 
 /// An exception.
 struct Excused {

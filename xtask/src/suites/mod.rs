@@ -20,15 +20,15 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 
-use crate::cpython::mode::Mode;
 use crate::cpython::pythons::Python;
 use crate::metadata;
+use crate::sides::Sides;
+use crate::sides::mode::Mode;
 use crate::test::tally::Tally;
 use compare::compare;
 use list::{SUITES, Suite};
 use place::Place;
 use results::Results;
-use side::Sides;
 use verdict::Verdict;
 
 /// The interpreter that runs the suites, unless another one is named.
@@ -92,7 +92,7 @@ pub fn run(root: &Path, arguments: &[&str]) -> Result<bool> {
     let (suites, python) = (wanted.suites()?, wanted.python()?);
     let folder = metadata::load(root)?.target.join("suites");
     let results = folder.join(wanted.mode.name());
-    let sides = Sides::new(&metadata::profundo(root)?, wanted.mode)?;
+    let sides = Sides::new("suites", &metadata::profundo(root)?, wanted.mode)?;
     let mut tally = Tally::default();
     for suite in suites {
         let name = format!("{} {} {}", suite.name, wanted.mode.name(), python.version());
@@ -128,8 +128,7 @@ pub fn run(root: &Path, arguments: &[&str]) -> Result<bool> {
         }
         tally.check(&name, results.count(Verdict::Ours) == 0);
     }
-    let (recorded, with) = sides.recorded();
-    println!("{recorded} of {with} runs with the profiler left a recording");
+    println!("{}", sides.recorded());
     tally.print();
     Ok(tally.failed == 0)
 }

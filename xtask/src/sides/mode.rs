@@ -1,4 +1,4 @@
-//! The ways in which a module's tests are recorded.
+//! The ways in which tests are recorded.
 
 use std::path::Path;
 use std::process::Command;

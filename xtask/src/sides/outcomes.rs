@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::fs;
+use std::path::Path;
 use std::process::ExitStatus;
 
 /// The name of the module as a whole, for a difference that no test explains.
@@ -18,6 +20,11 @@ impl Outcomes {
     /// From the file's text, empty if the runner died, and the runner's exit status.
     pub fn new(xml: &str, end: ExitStatus) -> Self {
         Self::of_tests(tests(xml), end)
+    }
+
+    /// From the file, which is not there if the runner died, and the runner's exit status.
+    pub fn of_file(xml: &Path, end: ExitStatus) -> Self {
+        Self::new(&fs::read_to_string(xml).unwrap_or_default(), end)
     }
 
     /// From outcomes by the tests' names, and the runner's exit status.
