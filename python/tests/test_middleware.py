@@ -230,7 +230,8 @@ wrapped = ASGIMiddleware(app)
 for kind in ("lifespan", "websocket"):
     assert asyncio.run(ask(wrapped, "/", "profile", kind=kind)) == [{"type": kind + ".seen"}]
 assert asyncio.run(ask(wrapped, "/", "profile", client=("10.0.0.1", 1)))[2] == b"one two three"
-assert "libprofundo-agent" not in open("/proc/self/maps").read()
+with open("/proc/self/maps") as maps:
+    assert "libprofundo-agent" not in maps.read()
 """
         )
 

@@ -16,6 +16,16 @@ pub fn read(pid: u32, name: &str) -> Vec<u8> {
     read.map(|_| bytes).unwrap_or_default()
 }
 
+/// The number of this process's pid namespace. `None` if it is not known: gVisor gives the file of
+/// each process a number of its own.
+pub fn pid_namespace() -> Option<u64> {
+    const NSFS: i64 = 0x6e73_6673;
+    let path = Path::new("/proc/self/ns/pid");
+    let (kind, _) = sys::file_system(path).ok()?;
+    let file = fs::metadata(path).ok()?;
+    (kind == NSFS).then(|| file.ino())
+}
+
 /// The command line, quoted as a shell would need it.
 pub fn command_line(pid: u32) -> String {
     profundo_wire::command::line(&read(pid, "cmdline"))

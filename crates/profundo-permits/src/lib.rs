@@ -6,6 +6,7 @@
 
 mod energy;
 mod files;
+mod forked_memory;
 mod gap;
 mod gauge;
 mod machine;
@@ -23,6 +24,7 @@ mod unrelated_process;
 
 pub use energy::refused as energy_refused;
 pub use files::enough_descriptors;
+pub use forked_memory::without as without_forked_memory;
 pub use gap::{Finding, Gap, Mend, Verdict};
 pub use gauge::refused as gauge_refused;
 pub use perf::refused as perf_refused;

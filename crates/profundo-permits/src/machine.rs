@@ -14,7 +14,7 @@ use super::gap::{Finding, Gap, Verdict, error_text};
 use super::perf::{Part, explain};
 use super::settings::{Settings, capability};
 use super::unrelated_process::UnrelatedProcess;
-use super::{energy, files, gauge, process, python, room, syscalls, traffic};
+use super::{energy, files, forked_memory, gauge, process, python, room, syscalls, traffic};
 
 /// A period at which no clock fires during a test.
 const NEVER: u64 = 1_000_000_000;
@@ -34,6 +34,7 @@ pub(super) fn findings(settings: &Settings) -> Vec<Finding> {
         files::check(settings),
         library(),
     ];
+    found.extend(forked_memory::check());
     found.extend(python::check());
     found.extend([clock(), rights(settings)]);
     found

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use crate::keep;
 use profundo_linux::map::allocate;
-use profundo_probe::shared::{CALLS_FILE, CUT_CALLS_FILE, STACKS_FILE, SUMS_FILE, file};
+use profundo_probe::shared::{CALLS_FILE, CUT_CALLS_FILE, MAX_RINGS, STACKS_FILE, SUMS_FILE, file};
 
 /// The file of the programs' keys in the recording, by ring, for a recovery after the command was
 /// killed. Agents do not read it.
@@ -51,15 +51,25 @@ pub fn free_bytes(directory: &Path) -> u64 {
     }
 }
 
+/// The files that a session has once.
+const NAMES: [&str; 5] = [file::CONTROL, file::TABLES, file::LINES, KEYS, RECORDING];
+
 /// Removes a session's directory, and in it only what is a session's.
 pub fn remove(path: &Path) {
-    let Ok(entries) = fs::read_dir(path) else {
-        return;
-    };
-    for entry in entries.filter_map(Result::ok) {
+    let listed = fs::read_dir(path).and_then(Iterator::collect);
+    match listed {
+        Ok(entries) => remove_listed(entries),
+        // Without a free descriptor, as in a command that has reached its limit.
+        Err(_) => remove_unlisted(path),
+    }
+    // The directory stays if it has other files.
+    let _ = fs::remove_dir(path);
+}
+
+fn remove_listed(entries: Vec<fs::DirEntry>) {
+    for entry in entries {
         let name = entry.file_name();
         let name = name.to_string_lossy();
-        const NAMES: [&str; 5] = [file::CONTROL, file::TABLES, file::LINES, KEYS, RECORDING];
         let is_ours = NAMES.contains(&name.as_ref())
             || name.starts_with(file::RING)
             || name.starts_with(SUMS_FILE)
@@ -71,8 +81,26 @@ pub fn remove(path: &Path) {
             let _ = fs::remove_file(entry.path());
         }
     }
-    // The directory stays if it has other files.
-    let _ = fs::remove_dir(path);
+}
+
+/// Removes the files whose names are known without a list: all but parts of the tables of calls,
+/// and what `--last` has kept.
+fn remove_unlisted(path: &Path) {
+    const NUMBERED: [&str; 5] = [
+        file::RING,
+        SUMS_FILE,
+        STACKS_FILE,
+        CALLS_FILE,
+        CUT_CALLS_FILE,
+    ];
+    for name in NAMES {
+        let _ = fs::remove_file(path.join(name));
+    }
+    for ring in 0..MAX_RINGS {
+        for name in NUMBERED {
+            let _ = fs::remove_file(path.join(format!("{name}{ring}")));
+        }
+    }
 }
 
 #[cfg(test)]
@@ -107,5 +135,19 @@ mod tests {
         fs::remove_file(folder.join("another")).unwrap();
         remove(&folder);
         assert!(!folder.exists());
+    }
+
+    #[test]
+    fn files_go_without_a_list_of_them() {
+        let folder = std::env::temp_dir().join(format!("profundo-unlisted-{}", std::process::id()));
+        fs::create_dir(&folder).unwrap();
+        for name in [file::CONTROL, "ring.0", "ring.1023", "calls.7", "another"] {
+            fs::write(folder.join(name), "").unwrap();
+        }
+        remove_unlisted(&folder);
+        let left = fs::read_dir(&folder).unwrap();
+        let left = left.map(|entry| entry.unwrap().file_name());
+        assert_eq!(Vec::from_iter(left), ["another"]);
+        fs::remove_dir_all(folder).unwrap();
     }
 }

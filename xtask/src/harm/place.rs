@@ -157,7 +157,11 @@ pub fn remains_of_dead() -> Vec<PathBuf> {
     let paths = entries.map(|entry| entry.path());
     let is_dead = |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let pid = name.split('-').nth(2);
+        // The agent's folder where the cache cannot be written: the next command uses it.
+        let name = name.strip_prefix("profundo-").unwrap_or_default();
+        let pid = name
+            .strip_prefix("agent-")
+            .map_or(name.split('-').nth(1), |_| None);
         pid.is_some_and(|pid| !Path::new("/proc").join(pid).exists())
     };
     let found: Vec<PathBuf> = paths.filter(is_dead).collect();

@@ -233,9 +233,8 @@ fn built_tests(root: &Path) -> Result<PathBuf> {
     let messages = text
         .lines()
         .filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let mut executables =
-        messages.filter_map(|message| Some(message["executable"].as_str()?.into()));
-    executables
-        .next_back()
-        .context("cargo names no program with tests")
+    // The programs that the tests profile are built, too.
+    let mut tests = messages.filter(|message| message["target"]["kind"][0] == "test");
+    let program = tests.find_map(|message| Some(message["executable"].as_str()?.into()));
+    program.context("cargo names no program with tests")
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use profundo_linux::perf::{Gathered, Record, Sample, Sampled, Sampler, kernel_is_permitted};
 use profundo_linux::proc;
 use profundo_linux::sys;
-use profundo_permits::perf_refused;
+use profundo_permits::{perf_refused, without_forked_memory};
 use profundo_process::copied_stack::modules;
 use profundo_process::kernel::KernelNames;
 use profundo_process::loading::why_nothing;
@@ -197,10 +197,10 @@ fn why_unsampled(pid: u32, has_agent: bool, why: &Unsampled) -> String {
         ),
         _ => {
             let refused = perf_refused(error);
-            let others = if has_agent {
-                "takes no agent, and "
-            } else {
-                ""
+            let others = match has_agent.then(without_forked_memory) {
+                Some(Some(gap)) => format!("takes no agent, because {gap}; it "),
+                Some(None) => "takes no agent, and ".to_owned(),
+                None => String::new(),
             };
             format!("{name} (process {pid}) {others}cannot be sampled from outside: {refused}")
         }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::io::Write;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -10,7 +9,7 @@ use std::sync::atomic::Ordering;
 use profundo_linux::account::Account;
 use profundo_linux::clock::Scale;
 use profundo_linux::perf::{Begins, SideBand, Signal, TaskClock};
-use profundo_linux::sys;
+use profundo_linux::{proc, sys};
 use profundo_permits::{may_be_read, perf_refused, without_proc};
 use profundo_probe::shared::{
     Control, LINES_LIST, SessionState, engine as clocks_of, file, memory_kind, trace_flag,
@@ -185,7 +184,7 @@ fn configure(control: &Control, options: &Options, engine: Engine) {
     let doublings = u64::from(doublings);
     control.memory_doublings.store(doublings, Ordering::Relaxed);
     // Ids of another PID namespace would be other processes here.
-    let namespace = std::fs::metadata("/proc/self/ns/pid").map_or(0, |data| data.ino());
+    let namespace = proc::pid_namespace().unwrap_or(0);
     control.namespace.store(namespace, Ordering::Relaxed);
     let clocks = match engine {
         Engine::CpuTimer => clocks_of::CPU_TIMER,

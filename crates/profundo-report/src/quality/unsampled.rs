@@ -15,7 +15,11 @@ const MANY: u64 = 20;
 
 /// The program's fate, and the remedy; `None` if all that is known is that it used little CPU time.
 pub(crate) fn reason(profile: &Profile) -> Option<String> {
-    let first = profile.processes.first()?;
+    let Some(first) = profile.processes.first() else {
+        let is_told = !profile.meta.notes.is_empty();
+        let text = "no process of it could be recorded, for the reason that stands in the notes.";
+        return is_told.then(|| text.to_owned());
+    };
     // A program that another one took the place of goes on in a later row.
     let mut same = profile
         .processes

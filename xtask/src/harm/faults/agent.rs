@@ -5,7 +5,7 @@ use std::fs;
 
 use anyhow::{Context, Result};
 
-use super::judge::{Ended, Outcome, judge};
+use super::judge::{Ended, Lost, Outcome, judge};
 use super::trace::calls;
 use super::{Case, ERRORS, Side, WORK};
 use crate::harm::kills::wait;
@@ -65,7 +65,7 @@ fn traced(round: &Round<'_>, run: usize, options: &[&str]) -> Result<Ended<'stat
         status: wait(&mut child)?,
         files: ["recorder.out", "recorder.err"],
         program: None,
-        is_memory: false,
+        lost: Lost::default(),
     })
 }
 

@@ -27,8 +27,19 @@ pub struct Ended<'a> {
     pub files: [&'a str; 2],
     /// The code of a program that the command has not started.
     pub program: Option<Option<i32>>,
-    /// A call that allocates memory fails.
-    pub is_memory: bool,
+    /// What the failing call is for.
+    pub lost: Lost,
+}
+
+/// What a command cannot do because a call of it fails.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Lost {
+    /// It allocates memory.
+    pub memory: bool,
+    /// It prints the reason.
+    pub words: bool,
+    /// It removes files.
+    pub removal: bool,
 }
 
 /// Judges the end of a case.
@@ -42,7 +53,7 @@ pub fn judge(round: &Round<'_>, ended: &Ended<'_>) -> Outcome {
     let (out, err) = (round.text(ended.files[0]), round.text(ended.files[1]));
     let err = err.trim();
     let has_aborted = status.signal() == Some(SIGABRT);
-    if err.contains("panicked") && !(ended.is_memory && has_aborted) {
+    if err.contains("panicked") && !(ended.lost.memory && has_aborted) {
         return Err(format!("a panic: {err}"));
     }
     if !left.is_empty() {
@@ -54,7 +65,7 @@ pub fn judge(round: &Round<'_>, ended: &Ended<'_>) -> Outcome {
     }
     let code = match (has_aborted, status.code()) {
         // As if it were killed: the program has gone on.
-        (true, _) if ended.is_memory => {
+        (true, _) if ended.lost.memory => {
             return Ok(format!("aborted without memory; has run: {has_run}"));
         }
         (_, Some(code)) => code,
@@ -80,22 +91,22 @@ pub fn judge(round: &Round<'_>, ended: &Ended<'_>) -> Outcome {
         None => {}
     }
     let is_fine = code == 0 || (code == CODE && ended.program.is_none());
-    if !is_fine && (err.is_empty() || !err.starts_with("profundo: ")) {
+    if !is_fine && !ended.lost.words && !err.starts_with("profundo: ") {
         return Err(format!("no reason is given for {code}: {err:?}"));
     }
     let mut files = round.left();
     // The agent's file where the cache cannot be written: the next command uses it.
     files.retain(|name| !name.starts_with("profundo-agent-"));
-    if !files.is_empty() {
+    if !files.is_empty() && !ended.lost.removal {
         return Err(format!("files are left: {}", files.join(", ")));
     }
     let its = remains_of_dead();
-    if !its.is_empty() {
+    if !its.is_empty() && !ended.lost.removal {
         return Err(format!("memory is left: {}; {err}", its[0].display()));
     }
     if is_fine && round.path(RECORDING).exists() && ended.program != Some(None) {
         opens(round).map_err(|why| format!("{why} after {err:?}"))?;
-    } else if is_fine && err.is_empty() {
+    } else if is_fine && !ended.lost.words && err.is_empty() {
         return Err("there is no recording, and no reason for that".to_owned());
     }
     Ok(format!("{code}: {err}"))

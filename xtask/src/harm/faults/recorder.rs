@@ -7,7 +7,7 @@ use std::process::Child;
 
 use anyhow::{Context, Result};
 
-use super::judge::{Ended, Outcome, judge};
+use super::judge::{Ended, Lost, Outcome, judge};
 use super::trace::calls;
 use super::{Case, ERRORS, Side, WORK};
 use crate::harm::kills::wait;
@@ -21,6 +21,10 @@ const LONG: u64 = 1500;
 const INTERRUPTIONS: usize = 10;
 /// Calls whose failure means that there is no memory.
 const MEMORY: &[&str] = &["mmap", "brk", "mprotect", "mremap"];
+/// Calls that print.
+const WORDS: &[&str] = &["write"];
+/// Calls that remove files.
+const REMOVAL: &[&str] = &["rmdir", "unlink", "unlinkat"];
 
 /// The cases of a run.
 pub fn cases(place: &Place, run: usize, seed: u64) -> Result<Vec<Case>> {
@@ -106,7 +110,7 @@ fn traced(
         status,
         files: ["recorder.out", "recorder.err"],
         program,
-        is_memory: false,
+        lost: Lost::default(),
     };
     Ok((String::from_utf8_lossy(&trace).into_owned(), ended))
 }
@@ -120,11 +124,17 @@ pub fn one(round: &Round<'_>, case: &Case) -> Result<Outcome> {
         Some(_) => "program.out",
         None => "recorder.out",
     };
+    let is_one_of = |calls: &[&str]| calls.contains(&case.call.as_str());
     Ok(judge(
         round,
         &Ended {
             files: [out, "recorder.err"],
-            is_memory: MEMORY.contains(&case.call.as_str()),
+            lost: Lost {
+                memory: is_one_of(MEMORY),
+                // Only if it fails to the end: the reason comes last.
+                words: is_one_of(WORDS) && case.when.ends_with('+'),
+                removal: is_one_of(REMOVAL),
+            },
             ..ended
         },
     ))
