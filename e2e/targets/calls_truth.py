@@ -52,7 +52,7 @@ def calls(program, ours, builtins=True):
     # What the program's own functions do. Importing is another thing in a program that is run by another one.
     own = [key for key in set(truth) | set(found)
            if (key[0] or key[1])[0] == program and 'import' not in key[1][2] and key[1][2] != '_find_and_load'
-           and key[1][2] != '_handle_fromlist']
+           and key[1][2] != '_handle_fromlist' and 'importlib' not in key[1][0]]
     return {key: (truth.get(key), found.get(key)) for key in own}
 
 

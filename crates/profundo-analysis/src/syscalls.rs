@@ -12,7 +12,7 @@ mod lines;
 mod names;
 
 use profundo_model::{
-    LocationId, LocationKind, Profile, Role, Sample, StackId, State, StringId, Wait,
+    LocationId, LocationKind, Profile, Role, Sample, StackId, State, StringId, Wait, is_nameless,
 };
 use rustc_hash::FxHashMap;
 
@@ -232,7 +232,12 @@ fn named(profile: &Profile, stack: StackId) -> Option<&str> {
             Owner::Kernel => by_kernel = entry(profile, location).or(by_kernel),
             Owner::Wait => {}
             Owner::Library if by_kernel.is_none() => {
-                let name = bare(innermost(profile, location)?);
+                // Since glibc 2.41, calls pass through functions that it does not export.
+                let whole = innermost(profile, location).unwrap_or_default();
+                if is_nameless(whole) {
+                    continue;
+                }
+                let name = bare(whole);
                 match names::is_call(name) {
                     true => return Some(name),
                     false if PASSING_ON.contains(&name) => continue,
@@ -316,6 +321,7 @@ mod tests {
         let libc = "/usr/lib/libc.so.6";
         let read = native(it, "__GI___libc_read", libc);
         let passing = native(it, "__syscall_cancel_arch", libc);
+        let nameless = native(it, "libc.so.6+0x9ced0", libc);
         let own_kernel = native(it, "vfs_write", "[kernel]");
         let entry = native(it, "__x64_sys_pwrite64", "[kernel]");
         let [one, two] = [1, 2].map(|line| it.hand_made_python("/home/me/app.py", "f", line, true));
@@ -333,7 +339,7 @@ mod tests {
         let fault = wait(it, Wait::Fault, "");
         let rows = [
             (vec![one, read, passing, reads], State::WallWaiting, 5),
-            (vec![two, read], State::System, 2),
+            (vec![two, read, nameless], State::System, 2),
             (vec![two, entry, own_kernel], State::System, 3),
             (vec![one, mounts], State::WallWaiting, 7),
             (vec![one, fault], State::WallWaiting, 100),

@@ -8,8 +8,14 @@
 //!
 //! A debugger stops the program where the list changes. We read it from time to time, perhaps in
 //! the middle of a change. A list that is half read now is whole at the next poll.
+//!
+//! An allocator gives memory that was freed to the next one that asks. So a new object may lie where
+//! an old one was, with an entry at the same place, and no address in the list tells them apart:
+//! the content does.
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use std::hash::Hasher;
+
+use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 
 use crate::code::{At, Change};
 use crate::object_file::object_code;
@@ -33,6 +39,12 @@ const LARGEST: u64 = 64 << 20;
 /// The number of tries for an object file that cannot be parsed.
 const TRIES: u8 = 3;
 
+/// The newest entries whose content is compared where the list has changed.
+const MOST_COMPARED: usize = 1024;
+/// The bytes at the beginning and at the end of an object file that are compared: a file has its
+/// tables there.
+const COMPARED: usize = 4096;
+
 /// The known part of one process's list.
 #[derive(Debug, Default)]
 pub struct Registered {
@@ -45,6 +57,8 @@ pub struct Registered {
 struct Object {
     /// The address and the size of the file.
     file: (u64, u64),
+    /// The hash of its ends.
+    fingerprint: u64,
     /// The starts of its functions.
     starts: Vec<u64>,
     tries: u8,
@@ -63,7 +77,7 @@ impl Registered {
         let Some(head) = words::<3>(memory, descriptor) else {
             return;
         };
-        let [first_word, _, first] = head;
+        let [first_word, latest, first] = head;
         // The version, in the lower half.
         if first_word as u32 != 1 {
             return;
@@ -73,7 +87,11 @@ impl Registered {
             entry => words(memory, entry).unwrap_or_default(),
         };
         let is_settled = self.entries.values().all(|object| object.tries == 0);
-        if is_settled && self.last == Some((head, before)) {
+        let is_same = is_settled && self.last == Some((head, before));
+        let latest = self.entries.get(&latest);
+        if is_same
+            && latest.is_none_or(|object| fingerprint(memory, object.file) == object.fingerprint)
+        {
             return;
         }
         let Some(list) = list(memory, first) else {
@@ -82,9 +100,13 @@ impl Registered {
             return;
         };
         self.last = Some((head, before));
+        let newest = list.iter().take(MOST_COMPARED);
+        let newest: FxHashSet<u64> = newest.map(|(entry, _)| *entry).collect();
         let present: FxHashMap<u64, (u64, u64)> = list.into_iter().collect();
         self.entries.retain(|entry, object| {
-            let is_there = present.get(entry) == Some(&object.file);
+            let is_there = present.get(entry) == Some(&object.file)
+                && (!newest.contains(entry)
+                    || fingerprint(memory, object.file) == object.fingerprint);
             if !is_there {
                 let starts = object.starts.iter();
                 out.extend(starts.map(|&start| Change::Unloaded { start, at: now }));
@@ -110,6 +132,8 @@ impl Registered {
             Some(_) => return,
         };
         let (address, size) = file;
+        // Before the rest: an object that changes meanwhile is read again.
+        let fingerprint = fingerprint(memory, file);
         let mut starts = Vec::new();
         let mut left = tries - 1;
         if (1..=LARGEST).contains(&size) {
@@ -127,11 +151,30 @@ impl Registered {
         }
         let object = Object {
             file,
+            fingerprint,
             starts,
             tries: left,
         };
         self.entries.insert(entry, object);
     }
+}
+
+/// The hash of the ends of an object file.
+fn fingerprint(memory: &dyn Memory, (address, size): (u64, u64)) -> u64 {
+    let mut hasher = FxHasher::default();
+    let mut add = |address: u64, bytes: u64| {
+        let mut bytes = vec![0; bytes as usize];
+        let read = memory.read(address, &mut bytes);
+        bytes.truncate(read);
+        hasher.write(&bytes);
+    };
+    let first = size.min(COMPARED as u64);
+    let last = (size - first).min(COMPARED as u64);
+    add(address, first);
+    if last > 0 {
+        add(address.wrapping_add(size - last), last);
+    }
+    hasher.finish()
 }
 
 /// The entries, each with its object file. `None`: this is no list.

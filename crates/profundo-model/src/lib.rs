@@ -39,6 +39,7 @@ mod made;
 mod meta;
 mod module;
 mod origin;
+mod place_name;
 mod plumbing;
 mod profile;
 mod programs;
@@ -79,6 +80,7 @@ pub use module::{
     Module, ModuleTable, Role, build_id_copies, folders_of_copies, is_generated_code,
 };
 pub use origin::{Alignment, Origin};
+pub use place_name::{is_nameless, place_name};
 pub use plumbing::is_start;
 pub use profile::Profile;
 pub use programs::Programs;

@@ -4,7 +4,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use profundo_model::Language;
+use profundo_model::{Language, place_name};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::arena::Arena;
@@ -76,7 +76,7 @@ pub(crate) fn names(module: &ModuleFile, module_path: &str, addresses: &[u64]) -
             frames.push(NamedFrame::unknown(&module_path));
         }
         if let Some(frame) = frames.last_mut() {
-            frame.function = texts.text(&starts::name(&module_path, start));
+            frame.function = texts.text(&place_name(&module_path, start));
         }
     }
     let named = add_python_names(module, addresses, &mut found, &mut texts);

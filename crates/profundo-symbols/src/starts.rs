@@ -1,7 +1,7 @@
 //! The starts of a stripped file's functions, from the unwind tables, which are never stripped.
 //!
 //! Each function has an entry in `.eh_frame` with its first address and its length. The name made
-//! from it (`libruby.so.3.1+0x1a40`) is the same for all addresses of the function, differs from
+//! from it (`place_name`: `libruby.so.3.1+0x1a40`) is the same for all addresses of the function, differs from
 //! that of every other function, and is an address of the file, which `objdump` and `addr2line`
 //! understand.
 
@@ -15,13 +15,6 @@ use object::{Object, ObjectSection};
 use crate::image::Image;
 
 type Bytes<'a> = EndianSlice<'a, RunTimeEndian>;
-
-/// The name of a nameless function that begins at `start` in the file at `path`.
-pub(crate) fn name(path: &str, start: u64) -> String {
-    let path = path.strip_suffix(" (deleted)").unwrap_or(path);
-    let file = path.rsplit('/').next().unwrap_or(path);
-    format!("{file}+0x{start:x}")
-}
 
 /// The start of the function of each of the `addresses`; `None` where no table has it.
 pub(crate) fn of(image: &Image, addresses: &[u64]) -> Vec<Option<u64>> {
@@ -114,12 +107,6 @@ fn one_by_one(
 mod tests {
     use super::*;
     use std::path::Path;
-
-    #[test]
-    fn a_name_is_a_file_and_an_address_in_it() {
-        assert_eq!(name("/usr/lib/libx.so.1", 0x1a40), "libx.so.1+0x1a40");
-        assert_eq!(name("/usr/bin/app (deleted)", 16), "app+0x10");
-    }
 
     #[test]
     fn both_ways_give_the_starts_of_our_own_functions() {

@@ -53,6 +53,11 @@ impl Python {
         self.answers("hasattr(sys, 'gettotalrefcount')")
     }
 
+    /// True if one thread at a time runs Python, which a free-threaded build does not want.
+    pub fn has_lock(&self) -> bool {
+        self.answers("getattr(sys, '_is_gil_enabled', lambda: True)()")
+    }
+
     /// True if an expression is true in the interpreter, which has imported `sys`.
     pub fn answers(&self, expression: &str) -> bool {
         let question = format!("import sys; sys.exit(not ({expression}))");

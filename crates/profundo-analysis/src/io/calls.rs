@@ -1,6 +1,6 @@
 //! The samples that were taken in a call that reads or writes, judged by their stacks.
 
-use profundo_model::{FrameId, LocationKind, Profile, Sample, StackId, State, Wait};
+use profundo_model::{LocationKind, Profile, Role, Sample, StackId, State, Wait, is_nameless};
 use rustc_hash::FxHashMap;
 
 /// The directions of a call.
@@ -70,35 +70,30 @@ fn waiting(profile: &Profile, stack: StackId) -> Option<Directions> {
 }
 
 /// By the innermost function. If that is the kernel's, or only passes the call on, by the next one
-/// out.
+/// out. So it is with the C library's functions without names: since glibc 2.41, its calls pass
+/// through some that it does not export.
 fn running(profile: &Profile, stack: StackId) -> Option<Directions> {
     /// The deepest stack of the kernel's.
     const MOST: usize = 64;
     let frames = profile.stacks.locations(stack).flat_map(|location| {
         let location = profile.locations.get(location);
-        let is_kernels = location.module.is_some_and(|module| {
-            let path = profile.modules.get(module).path;
-            profile.strings.get(path) == "[kernel]"
-        });
-        location
-            .frames
-            .iter()
-            .map(move |&frame| (frame, is_kernels))
+        let module = location.module.map(|module| profile.modules.get(module));
+        let is_kernels =
+            module.is_some_and(|module| profile.strings.get(module.path) == "[kernel]");
+        let is_systems = module.is_some_and(|module| module.role == Role::System);
+        (location.frames.iter()).map(move |&frame| (frame, is_kernels, is_systems))
     });
-    for (frame, is_kernels) in frames.take(MOST) {
-        let name = bare(name_of(profile, frame));
+    for (frame, is_kernels, is_systems) in frames.take(MOST) {
+        let whole = profile.function_name(frame);
+        let name = bare(whole);
         if let Some(directions) = by_name(name) {
             return Some(directions);
         }
-        if !is_kernels && !passes_on(name) {
+        if !is_kernels && !passes_on(name) && !(is_systems && is_nameless(whole)) {
             return None;
         }
     }
     None
-}
-
-fn name_of(profile: &Profile, frame: FrameId) -> &str {
-    profile.function_name(frame)
 }
 
 /// A function's name without the affixes that C libraries, the kernel and Go add to those of system
@@ -157,7 +152,37 @@ fn passes_on(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use profundo_model::{Avma, CodeAddress, FrameKey};
+
     use super::*;
+
+    #[test]
+    fn a_call_is_found_through_functions_that_the_c_library_does_not_export() {
+        let mut profile = Profile::from_folded("main 1").unwrap();
+        let mut next = 0;
+        let mut native = |profile: &mut Profile, function: &str, path: &str| {
+            next += 16;
+            let module = profile.hand_made_module(path);
+            let kind = LocationKind::Code(CodeAddress::Instruction(Avma(next)));
+            let key = FrameKey {
+                function,
+                ..FrameKey::default()
+            };
+            profile.hand_made_location(kind, Some(module), &[key])
+        };
+        let libc = "/usr/lib/libc.so.6";
+        let main = native(&mut profile, "main", "/home/me/app");
+        let write = native(&mut profile, "pwrite", libc);
+        let fwrite = native(&mut profile, "fwrite", libc);
+        let [outer, inner] = [0x91a10, 0x9ced0].map(|start| {
+            let name = profundo_model::place_name(libc, start);
+            native(&mut profile, &name, libc)
+        });
+        let writes = profile.hand_made_stack(&[main, write, outer, inner]);
+        assert_eq!(running(&profile, writes), Some(WRITES));
+        let copies = profile.hand_made_stack(&[main, write, fwrite, inner]);
+        assert_eq!(running(&profile, copies), None);
+    }
 
     #[test]
     fn calls_are_known_by_all_their_names() {

@@ -140,8 +140,8 @@ fn how(calls: &TracedCalls) -> Option<&'static str> {
              were built without it are part of their callers",
         ),
         CountedBy::Beginnings => Some(
-            "native functions were counted by what -pg has put into them: who called them is known, and not for how long; those that \
-             were built without it are not counted",
+            "native functions were counted by what -pg has put into them: who called them is known (unless by -mfentry, gcc 16's \
+             default), and not for how long; those that were built without it are not counted",
         ),
         CountedBy::Kernel => Some(
             "native functions were counted by the kernel (uprobes), without times; whoever else ran the same file meanwhile counts too",

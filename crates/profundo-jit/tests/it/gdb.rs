@@ -178,6 +178,33 @@ fn files_come_and_go() {
 }
 
 #[test]
+fn a_new_object_in_the_place_of_an_old_one_is_found() {
+    let (Some(one), Some(two)) = (object(0x7f00_2000, &[]), object(0x7f00_3000, &[])) else {
+        return;
+    };
+    assert_eq!(one.len(), two.len());
+    let (size, memory) = (one.len() as u64, Made::default());
+    let mut polls = polls();
+    let put = |bytes: &[u8]| memory.0.borrow_mut().insert(0x10_0000, bytes.to_vec());
+    let is_exchanged = |found: &[String]| (&found[0][..1], &found[2][..1]) == ("-", "+");
+    let latest = [(0x2000, 0x10_0000, size)];
+    put(&one);
+    memory.list(0x2000, &latest);
+    assert_eq!(polls.poll(&memory).len(), 2);
+    // Nothing in the list differs: it was removed and added again between two polls.
+    put(&two);
+    let found = polls.poll(&memory);
+    assert!(is_exchanged(&found), "{found:?}");
+    assert!(polls.poll(&memory).is_empty());
+    // So it is if another one was added later.
+    put(&one);
+    memory.0.borrow_mut().insert(0x20_0000, two);
+    memory.list(0x3000, &[(0x3000, 0x20_0000, size), latest[0]]);
+    let found = polls.poll(&memory);
+    assert!(found.len() == 6 && is_exchanged(&found), "{found:?}");
+}
+
+#[test]
 fn a_list_that_is_changing_is_read_at_the_next_poll() {
     let Some(one) = object(0x7f00_4000, &[]) else {
         return;
