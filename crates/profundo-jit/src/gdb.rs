@@ -9,9 +9,9 @@
 //! A debugger stops the program where the list changes. We read it from time to time, perhaps in
 //! the middle of a change. A list that is half read now is whole at the next poll.
 //!
-//! An allocator gives memory that was freed to the next one that asks. So a new object may lie where
-//! an old one was, with an entry at the same place, and no address in the list tells them apart:
-//! the content does.
+//! An allocator gives memory that was freed to the next one that asks. So a new object may lie
+//! where an old one was, with an entry at the same place, and no address in the list tells them
+//! apart: the content does.
 
 use std::hash::Hasher;
 

@@ -1,9 +1,9 @@
 //! The starts of a stripped file's functions, from the unwind tables, which are never stripped.
 //!
 //! Each function has an entry in `.eh_frame` with its first address and its length. The name made
-//! from it (`place_name`: `libruby.so.3.1+0x1a40`) is the same for all addresses of the function, differs from
-//! that of every other function, and is an address of the file, which `objdump` and `addr2line`
-//! understand.
+//! from it (`place_name`: `libruby.so.3.1+0x1a40`) is the same for all addresses of the function,
+//! differs from that of every other function, and is an address of the file, which `objdump` and
+//! `addr2line` understand.
 
 use std::ops::Range;
 

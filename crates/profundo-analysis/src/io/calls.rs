@@ -89,7 +89,8 @@ fn running(profile: &Profile, stack: StackId) -> Option<Directions> {
         if let Some(directions) = by_name(name) {
             return Some(directions);
         }
-        if !is_kernels && !passes_on(name) && !(is_systems && is_nameless(whole)) {
+        let is_between = is_kernels || passes_on(name) || is_systems && is_nameless(whole);
+        if !is_between {
             return None;
         }
     }
