@@ -26,9 +26,9 @@ const EXIT: usize = 1;
 
 /// `None`: the counters are not this function's.
 pub(super) fn solve<'a>(blocks: usize, ways: &'a [Way], counters: &[u64]) -> Option<Flow<'a>> {
-    /// No function has more; a larger number is damage.
-    const MOST: usize = 1 << 24;
-    if blocks > MOST || ways.iter().any(|way| way.from.max(way.to) >= blocks) {
+    /// Few blocks have no way to or from them. A larger number is damage, and would take memory.
+    const MOST_ALONE: usize = 1024;
+    if blocks > MOST_ALONE + 2 * ways.len() || ways.iter().any(|way| way.from.max(way.to) >= blocks) {
         return None;
     }
     let mut counters = counters.iter().copied();
@@ -208,6 +208,13 @@ mod tests {
             to,
             is_counted,
         }
+    }
+
+    #[test]
+    fn a_number_of_blocks_without_ways_is_damage() {
+        let ways = [way(0, 1, true)];
+        assert!(solve(1026, &ways, &[1]).is_some());
+        assert!(solve(1027, &ways, &[1]).is_none());
     }
 
     #[test]
