@@ -28,7 +28,8 @@ const EXIT: usize = 1;
 pub(super) fn solve<'a>(blocks: usize, ways: &'a [Way], counters: &[u64]) -> Option<Flow<'a>> {
     /// Few blocks have no way to or from them. A larger number is damage, and would take memory.
     const MOST_ALONE: usize = 1024;
-    if blocks > MOST_ALONE + 2 * ways.len() || ways.iter().any(|way| way.from.max(way.to) >= blocks) {
+    if blocks > MOST_ALONE + 2 * ways.len() || ways.iter().any(|way| way.from.max(way.to) >= blocks)
+    {
         return None;
     }
     let mut counters = counters.iter().copied();
