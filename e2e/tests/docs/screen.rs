@@ -77,11 +77,31 @@ impl<'a> Line<'a> {
     /// True if two rows are of the same thing: half of the words are in the other one, and so is
     /// the place in a source.
     fn is_row_like(&self, other: &Self) -> bool {
+        if self.is_begin_of_chain(other) {
+            return true;
+        }
         let mut places = self.words.iter().filter(|word| is_place(word));
         common(&self.words, &other.words) * 2 >= self.words.len()
             && places.all(|place| other.words.iter().any(|word| is_same(place, word)))
     }
+
+    /// True if the other row is the same chain of calls and goes on. It does where no other call of
+    /// its last function has a share that is shown.
+    fn is_begin_of_chain(&self, other: &Self) -> bool {
+        let Some(last) = self.words.iter().rposition(|word| word == CALLS) else {
+            return false;
+        };
+        let chain = &self.words[..self.words.len().min(last + 2)];
+        let goes_on = other
+            .words
+            .get(chain.len())
+            .is_some_and(|word| word == CALLS);
+        goes_on && other.words.starts_with(chain)
+    }
 }
+
+/// Stands between the functions of a chain of calls, which has one row in a tree.
+const CALLS: &str = "›";
 
 /// True for the sentences on top of a summary, whose order depends on what else the machine did.
 fn is_verdict(text: &str) -> bool {
@@ -363,6 +383,17 @@ Quality: 1.517 s of 1.526 s CPU time sampled (99.4 %); 1485 samples, 0 lost
             .replace("(100…", "(1…")
             .replace("Note: the machine was busy\n", "");
         assert_eq!(wrong(&other), [""; 0]);
+    }
+
+    #[test]
+    fn a_chain_of_calls_may_go_on() {
+        let line = "   99.2        <module> › main  app.py:37";
+        let longer = "   95.7  31.9  <module> › main › price › min_max  libpython3.13.so.1.0";
+        let is_like = |a: &str, b: &str| Line::new(a).is_row_like(&Line::new(b));
+        assert!(is_like(line, longer));
+        assert!(!is_like(longer, line));
+        assert!(!is_like(line, &longer.replace("main", "other")));
+        assert!(!is_like(line, "   95.7  31.9  <module> › main  other.py:3"));
     }
 
     #[test]
