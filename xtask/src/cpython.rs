@@ -5,11 +5,12 @@
 //! The tests come with the installed interpreters. The daily run has the modules that a profiler is
 //! most likely to break ([`daily`] lists what is left out); `cargo xtask cpython-tests` and `cargo
 //! xtask test --long` leave out none of their tests, and `cargo xtask cpython-tests --all` runs
-//! every module, which takes hours: `--resume` goes on where such a run was ended. `--mode` chooses
-//! how they are recorded.
+//! every module, which takes hours: `--resume` goes on where such a run was ended, and `--part 1/8`
+//! takes every eighth module. `--mode` chooses how they are recorded.
 
 mod daily;
 mod judgement;
+mod part;
 mod progress;
 pub mod pythons;
 mod side;
@@ -27,6 +28,7 @@ use crate::sides::Sides;
 use crate::sides::mode::Mode;
 use crate::test::tally::Tally;
 use judgement::Judgement;
+use part::Part;
 use progress::{Progress, SAME, SKIPPED};
 use pythons::Python;
 
@@ -70,6 +72,7 @@ struct Wanted {
     at_once: Option<usize>,
     mode: Mode,
     resumes: bool,
+    part: Part,
     modules: Vec<String>,
     pythons: Vec<PathBuf>,
 }
@@ -83,6 +86,9 @@ impl Wanted {
                 "--short" => wanted.daily = true,
                 "--all" => wanted.all = true,
                 "--resume" => wanted.resumes = true,
+                "--part" => {
+                    wanted.part = rest.next().context("--part needs two numbers")?.parse()?;
+                }
                 "--mode" => {
                     wanted.mode = Mode::named(rest.next().context("--mode needs a name")?)?;
                 }
@@ -123,7 +129,7 @@ pub fn run(root: &Path, arguments: &[&str]) -> Result<bool> {
     } else {
         for python in &pythons {
             let names = match &wanted.modules[..] {
-                [] if wanted.all => python.every_module()?,
+                [] if wanted.all => wanted.part.of(python.every_module()?),
                 [] => daily::names(),
                 named => named.to_vec(),
             };

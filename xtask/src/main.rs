@@ -42,7 +42,7 @@ tasks:
           library tests built for aarch64 and run by qemu's emulator of a single program; with --kernel the
           command in Debian's kernel of aarch64 in a whole machine; needs Debian's gcc-aarch64-linux-gnu,
           qemu-user-static, qemu-system-arm, debootstrap and cpio
-  cpython-tests [--all | --short] [--jobs N] [PYTHON…] [test_MODULE…]
+  cpython-tests [--all [--part K/N] | --short] [--jobs N] [PYTHON…] [test_MODULE…]
           CPython's own tests without and with `profundo record`: those that a profiler is most
           likely to break, with --all every one, with --short those that `test` runs
   field [--load N] [--list] [NAME…]

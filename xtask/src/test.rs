@@ -131,9 +131,11 @@ fn step(all: &mut Tally, name: &str, run: impl FnOnce() -> Result<Tally>) {
         failed.check(&format!("{name}: {error:#}"), false);
         failed
     });
-    let seconds = start.elapsed().as_secs_f64();
+    let time = start.elapsed();
+    let seconds = time.as_secs_f64();
     println!("== {name}: {} ({seconds:.1} s)", part.closing_line());
     all.add(part);
+    all.times.step(time, name);
 }
 
 fn report(all: &Tally) {

@@ -16,7 +16,6 @@ use profundo_model::{
 use rustc_hash::FxHashMap;
 
 use self::calls::Calls;
-pub(crate) use self::calls::bare;
 use self::shares::{Act, Acts, share_out};
 use crate::gathered::last_of_row;
 use crate::own_line::OwnLines;

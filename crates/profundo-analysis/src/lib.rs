@@ -30,6 +30,7 @@ mod amount;
 mod annotate;
 pub mod bench;
 mod call_graph;
+mod call_names;
 mod callers;
 mod calls;
 mod cells;

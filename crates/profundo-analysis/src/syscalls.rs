@@ -16,7 +16,7 @@ use profundo_model::{
 };
 use rustc_hash::FxHashMap;
 
-use crate::io::bare;
+use crate::call_names::{bare, passes_on};
 use crate::own_line::OwnLines;
 use crate::{Filter, Place, Selection, Shown};
 
@@ -240,7 +240,7 @@ fn named(profile: &Profile, stack: StackId) -> Option<&str> {
                 let name = bare(whole);
                 match names::is_call(name) {
                     true => return Some(name),
-                    false if PASSING_ON.contains(&name) => continue,
+                    false if passes_on(name) => continue,
                     false => break,
                 }
             }
@@ -249,16 +249,6 @@ fn named(profile: &Profile, stack: StackId) -> Option<&str> {
     }
     by_kernel
 }
-
-/// Functions of C libraries that make any call that they are given.
-const PASSING_ON: [&str; 6] = [
-    "syscall",
-    "syscall_cancel",
-    "syscall_cancel_arch",
-    "syscall_cancel_arch_end",
-    "internal_syscall_cancel",
-    "restore_rt",
-];
 
 /// The owner of a frame near the end of a stack.
 enum Owner {

@@ -59,6 +59,7 @@ pub fn remove(path: &Path) {
     let listed = fs::read_dir(path).and_then(Iterator::collect);
     match listed {
         Ok(entries) => remove_listed(entries),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return,
         // Without a free descriptor, as in a command that has reached its limit.
         Err(_) => remove_unlisted(path),
     }

@@ -1,5 +1,5 @@
-//! The slowest test programs, and the tests that their runners call
-//! slow. The list at the end of a run shows what to shorten, or to mark as long.
+//! The steps of a run, the slowest test programs, and the tests that their runners call slow. The
+//! list at the end of a run shows what to shorten, or to mark as long.
 //!
 //! Seconds are of whole programs. libtest on a stable compiler does not say how long a test took,
 //! but for one that takes longer than a minute.
@@ -12,11 +12,13 @@ use std::time::Duration;
 /// The number of programs in the report.
 const SHOWN: usize = 20;
 
-/// Test programs and tests with their times.
+/// Steps, test programs and tests with their times.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Times {
     /// The program that runs now, as cargo names it.
     current: String,
+    /// The steps of the run, in their order.
+    steps: Vec<(Duration, String)>,
     programs: Vec<(Duration, String)>,
     /// Tests that took longer than a minute.
     slow: Vec<String>,
@@ -48,25 +50,35 @@ impl Times {
         }
     }
 
+    /// Takes in a step of the run: building, and its programs.
+    pub fn step(&mut self, time: Duration, name: &str) {
+        self.steps.push((time, format!("step: {name}")));
+    }
+
     /// Takes over those of a part.
     pub fn add(&mut self, part: Times) {
+        self.steps.extend(part.steps);
         self.programs.extend(part.programs);
         self.slow.extend(part.slow);
     }
 
-    /// The slowest programs and tests, the slowest first.
+    /// The steps, then the slowest programs and tests, the slowest first.
     pub fn report(&self) -> Vec<String> {
+        let seconds = |time: &Duration| time.as_secs_f64();
+        let is_long = |time: &Duration| *time >= Duration::from_secs(1);
+        let line = |(time, name): &(Duration, String)| format!("{:>7.1} s  {name}", seconds(time));
+        let steps = (self.steps.iter())
+            .filter(|(time, _)| is_long(time))
+            .map(line);
         let mut programs: Vec<&(Duration, String)> = self.programs.iter().collect();
         programs.sort_by_key(|program| Reverse(program.0));
-        let seconds = |time: &Duration| time.as_secs_f64();
-        let programs = programs
-            .iter()
-            .take_while(|(time, _)| *time >= Duration::from_secs(1))
+        let programs = (programs.into_iter())
+            .take_while(|(time, _)| is_long(time))
             .take(SHOWN)
-            .map(|(time, name)| format!("{:>7.1} s  {name}", seconds(time)));
+            .map(line);
         let slow = self.slow.iter();
         let slow = slow.map(|name| format!("{:>9}  {name}", "> 60 s"));
-        programs.chain(slow).collect()
+        steps.chain(programs).chain(slow).collect()
     }
 }
 
@@ -98,9 +110,12 @@ mod tests {
         times.cargo_line("   Doc-tests profundo", Path::new("/nowhere"));
         times.runner_line("test a::b has been running for over 60 seconds");
         times.runner_line("test result: ok. 1 passed; 0 failed; finished in 61.00s");
+        times.step(Duration::from_millis(90), "tidy");
+        times.step(Duration::from_secs(2000), "tests");
         assert_eq!(
             times.report(),
             [
+                " 2000.0 s  step: tests",
                 "   61.0 s  profundo (documentation)",
                 "    3.5 s  tests/it/main.rs",
                 "   > 60 s  a::b of profundo (documentation)",

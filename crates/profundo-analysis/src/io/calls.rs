@@ -3,6 +3,8 @@
 use profundo_model::{LocationKind, Profile, Role, Sample, StackId, State, Wait, is_nameless};
 use rustc_hash::FxHashMap;
 
+use crate::call_names::{bare, passes_on};
+
 /// The directions of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Directions {
@@ -97,28 +99,6 @@ fn running(profile: &Profile, stack: StackId) -> Option<Directions> {
     None
 }
 
-/// A function's name without the affixes that C libraries, the kernel and Go add to those of system
-/// calls.
-pub(crate) fn bare(name: &str) -> &str {
-    let name = name.split('@').next().unwrap_or(name);
-    let mut name = name.rsplit(['.', '/']).next().unwrap_or(name);
-    for before in ["__x64_sys_", "__arm64_sys_", "__se_sys_", "ksys_"] {
-        name = name.strip_prefix(before).unwrap_or(name);
-    }
-    loop {
-        let shorter = name.trim_start_matches('_');
-        let shorter = ["GI_", "libc_", "new_"]
-            .iter()
-            .find_map(|before| shorter.strip_prefix(before))
-            .unwrap_or(shorter);
-        if shorter == name {
-            break;
-        }
-        name = shorter;
-    }
-    name.strip_suffix("_nocancel").unwrap_or(name)
-}
-
 fn by_name(name: &str) -> Option<Directions> {
     Some(match name {
         "read" | "pread" | "pread64" | "readv" | "preadv" | "preadv2" | "preadv64"
@@ -129,26 +109,6 @@ fn by_name(name: &str) -> Option<Directions> {
         "sendfile" | "sendfile64" | "copy_file_range" => BOTH,
         _ => return None,
     })
-}
-
-/// Whether a function makes any system call that it is given.
-fn passes_on(name: &str) -> bool {
-    [
-        "syscall",
-        "syscall_cancel",
-        "syscall_cancel_arch",
-        "syscall_cancel_arch_end",
-        "internal_syscall_cancel",
-        "syscall_cp",
-        "syscall_cp_c",
-        "syscall_cp_asm",
-        "cp_end",
-        "Syscall",
-        "Syscall6",
-        "RawSyscall",
-        "RawSyscall6",
-    ]
-    .contains(&name)
 }
 
 #[cfg(test)]
@@ -216,13 +176,6 @@ mod tests {
             "readlink", "fread", "main", "", "_", "reader", "poll", "thread",
         ] {
             assert_eq!(by_name(bare(name)), None, "{name}");
-        }
-        for name in [
-            "internal/runtime/syscall.Syscall6",
-            "__syscall_cancel_arch",
-            "__syscall_cp_asm",
-        ] {
-            assert!(passes_on(bare(name)), "{name}");
         }
     }
 }

@@ -197,12 +197,12 @@ fn why_unsampled(pid: u32, has_agent: bool, why: &Unsampled) -> String {
         ),
         _ => {
             let refused = perf_refused(error);
-            let others = match has_agent.then(without_forked_memory) {
-                Some(Some(gap)) => format!("takes no agent, because {gap}; it "),
+            let begin = match has_agent.then(without_forked_memory) {
+                Some(Some(gap)) => format!("takes no agent, because {gap}. It "),
                 Some(None) => "takes no agent, and ".to_owned(),
                 None => String::new(),
             };
-            format!("{name} (process {pid}) {others}cannot be sampled from outside: {refused}")
+            format!("{name} (process {pid}) {begin}cannot be sampled from outside: {refused}")
         }
     }
 }
