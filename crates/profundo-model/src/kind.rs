@@ -331,6 +331,7 @@ impl Profile {
     pub fn mark_runtime(&mut self) {
         /// Of so many places in stacks, Python has to call a function in one.
         const ONE_OF: u32 = 20;
+        jit::mark(self);
         let mut work: FxHashMap<StringId, Places> = FxHashMap::default();
         let mut outside = FxHashSet::default();
         Above::of_stacks(self, |below, step, location| match step {
@@ -406,6 +407,7 @@ impl Profile {
     }
 }
 
+mod jit;
 mod rust;
 mod start;
 #[cfg(test)]

@@ -213,6 +213,27 @@ fn plumbing_is_marked_and_what_was_called_is_not() {
 }
 
 #[test]
+fn code_that_the_loop_calls_directly_is_the_interpreters_jit() {
+    let jit = "interp:PyEval_EvalCode py:<module> call:f [JIT]:";
+    let mut profile = Profile::default();
+    let own = stack(&mut profile, jit);
+    let calls = stack(&mut profile, &format!("{jit} interp:PyObject_Str"));
+    let of_a_library = "call:g numba.so:call [JIT]:";
+    let other = stack(&mut profile, of_a_library);
+    let named = stack(&mut profile, "py:h [JIT]:made");
+    profile.mark_runtime();
+    let kinds = Kinds::of(&profile);
+    let mut check = |stack, kind, shown| {
+        assert_eq!(kinds.of_stack(stack), kind);
+        assert_eq!(languages(&mut profile, stack), shown);
+    };
+    check(own, Kind::Python, "<module> f");
+    check(calls, Kind::Native, "<module> f PyObject_Str");
+    check(other, Kind::Native, "g call ");
+    check(named, Kind::Native, "h made");
+}
+
+#[test]
 fn the_c_library_is_plumbing_where_only_the_interpreter_calls_it() {
     let mut profile = Profile::default();
     let own = stack(

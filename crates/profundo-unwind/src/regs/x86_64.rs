@@ -3,6 +3,7 @@
 
 mod bare;
 mod calls;
+mod entry;
 
 pub(crate) use bare::step_without_row;
 pub(crate) use calls::{call_before, leads_to};

@@ -435,6 +435,51 @@ fn code_that_only_returns_says_where_to() {
 }
 
 #[test]
+#[cfg(target_arch = "x86_64")]
+fn code_of_cpythons_jit_is_left_by_its_entry() {
+    const ENTRY: u64 = 0x5000;
+    const BODY: u64 = 0x5100;
+    // After the call: `pop rbx; pop r12; pop r13; pop r14; pop r15; ret`.
+    let call = [0, 0, 0, 0xe8, 0xfb, 0, 0, 0];
+    let restores = [0x5b, 0x41, 0x5c, 0x41, 0x5d, 0x41, 0x5e, 0x41, 0x5f, 0xc3];
+    let entry = [&call[..], &restores, &[0; 8]].concat();
+    let code = |entry: &[u8]| vec![(ENTRY - 8, entry.to_vec()), (BODY, vec![0x90; 16])];
+    let saved = [1, 2, 3, 4, 5, 0x1110];
+    // The interpreter's function has a frame pointer, and its caller none.
+    let check = |fp: u64, pushed: &[u64], entry: &[u8]| {
+        let interpreters = STACK + 8 * (pushed.len() as u64 + 9);
+        let pushed: Vec<u64> = (pushed.iter())
+            .map(|&word| if word == 7 { interpreters } else { word })
+            .collect();
+        let fp = if fp == 7 { interpreters } else { fp };
+        let mut memory = Words {
+            stack: [&pushed[..], &[ENTRY], &saved[..], &[88, 99, 77, 0x1010]].concat(),
+            code: code(entry),
+        };
+        let regs = Regs { fp, ..at(BODY + 4) };
+        let mut out = [0; 8];
+        let mut found = Vec::new();
+        with_rules(&[Rule::ROOT, Rule::fp()], |modules| {
+            let (depth, end) = walk(regs, modules, &mut memory, &mut out);
+            found.extend_from_slice(&out[..depth]);
+            found.push(u64::from(end == End::Root));
+        });
+        found
+    };
+    let whole = [BODY + 4, 0x1110, 0x1010, 1];
+    assert_eq!(check(7, &[], &entry), whole);
+    assert_eq!(check(7, &[11], &entry), whole);
+    // An operation uses the frame pointer for something else, and has pushed it first.
+    assert_eq!(check(1234, &[11, 12, 7], &entry), whole);
+    // Other instructions after the call are no entry.
+    for wrong in [3, 9, 17] {
+        let mut other = entry.clone();
+        other[wrong] = 0x90;
+        assert_ne!(check(7, &[], &other), whole);
+    }
+}
+
+#[test]
 fn a_handler_may_return_to_a_restorer_without_a_row() {
     let mut stack = vec![0; 40];
     stack[0] = 0x2000;

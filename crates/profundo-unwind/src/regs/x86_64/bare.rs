@@ -1,8 +1,9 @@
 //! Code without a row: a restorer, a jump to no code, a stub, start-up code, assembly, or code that
-//! was generated and keeps frame pointers. Each is recognised by its instructions, and a return
-//! address counts only if it looks like one.
+//! was generated. Each is recognised by its instructions, and a return address counts only if it
+//! looks like one.
 
 use super::calls::{call_before, is_stub, leads_to};
+use super::entry::{self, by_entry};
 use super::{Regs, arrive, plus, read, signal_context};
 use crate::regs::{Call, Code, Frame, Stop};
 use crate::{End, Memory, Rbx};
@@ -32,7 +33,9 @@ pub(crate) fn step_without_row(
     {
         return Ok(());
     }
-    if depth == 1 && by_call(frame, &code, memory)? {
+    // An entry is near enough for a call, too, and is no function.
+    if depth == 1 && (by_entry(frame, entry::NEXT, &code, memory) || by_call(frame, &code, memory)?)
+    {
         return Ok(());
     }
     let here = code(frame.lookup());
@@ -46,6 +49,9 @@ pub(crate) fn step_without_row(
     }
     // Code of a module without information seldom keeps frame pointers, generated code does.
     if depth == 1 && here != Code::Unknown && by_any_call(frame, &code, memory)? {
+        return Ok(());
+    }
+    if here != Code::Row && by_entry(frame, entry::MOST, &code, memory) {
         return Ok(());
     }
     if here == Code::Module && by_search(frame, &code, memory) {
@@ -238,9 +244,9 @@ fn by_search(frame: &mut Frame<'_>, code: &impl Fn(u64) -> Code, memory: &mut im
 }
 
 /// Memory of which a limited number of words can be read: of code, and of what a search comes by.
-struct Limited<'a, M> {
-    memory: &'a mut M,
-    left: u16,
+pub(super) struct Limited<'a, M> {
+    pub memory: &'a mut M,
+    pub left: u16,
 }
 
 impl<M: Memory> Memory for Limited<'_, M> {
