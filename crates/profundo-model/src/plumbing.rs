@@ -123,6 +123,7 @@ const PLUMBING_PREFIXES: &[&str] = &[
     "_PyEval_",
     "PyEval_",
     "_PyEvalFrame",
+    "_PyJIT_",
     "_TAIL_CALL_",
     "_PyFunction_",
     "_PyObject_Call",

@@ -67,7 +67,9 @@ fn peaks_ends_and_shared_memory_are_those_of_the_program() {
         // The program grows for its first 0.8 seconds.
         assert!(at > 0.8 && at < times[times.len() - 1], "{at}: {times:?}");
         // The shared pages count by half in the child's proportional size.
-        assert_near(mib(child, "peak_bytes"), 64.0 + 32.0, child);
+        if python.has_lock() {
+            assert_near(mib(child, "peak_bytes"), 64.0 + 32.0, child);
+        }
         let share = mib(child, "most_proportional_bytes");
         let shared = mib(child, "peak_bytes") - share;
         assert!(shared > 16.0 && share > 32.0, "{share} MiB: {child:#}");

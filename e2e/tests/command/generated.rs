@@ -204,6 +204,9 @@ fn a_perf_map_for_perf() {
     for python in pythons() {
         let program = Program::new(&python.path)
             .with(&[
+                // With a JIT, the interpreter warns that these maps turn it off.
+                "-W",
+                "ignore",
                 "-c",
                 "def in_the_map(): pass\nfor _ in range(100_000): in_the_map()",
             ])

@@ -365,7 +365,11 @@ fn started_in_other_ways() {
                 .with(&[&target]),
         )
         .assert_share("half", 35.0);
-        let venv = scratch().join(format!("venv-{}.{}", version.version.0, version.version.1));
+        // Builds of one version have different names.
+        let name = version.path.file_name().unwrap_or_default();
+        let (major, minor) = version.version;
+        let venv = format!("venv-{major}.{minor}-{}", name.to_string_lossy());
+        let venv = scratch().join(venv);
         let mut make = Command::new(&version.path);
         make.args(["-m", "venv", "--without-pip"]).arg(&venv);
         if make.output().is_ok_and(|output| output.status.success()) {

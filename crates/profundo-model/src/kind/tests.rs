@@ -218,6 +218,7 @@ fn code_that_the_loop_calls_directly_is_the_interpreters_jit() {
     let mut profile = Profile::default();
     let own = stack(&mut profile, jit);
     let calls = stack(&mut profile, &format!("{jit} interp:PyObject_Str"));
+    let entered = stack(&mut profile, "call:e interp:_PyJIT_Entry [JIT]:");
     let of_a_library = "call:g numba.so:call [JIT]:";
     let other = stack(&mut profile, of_a_library);
     let named = stack(&mut profile, "py:h [JIT]:made");
@@ -229,6 +230,7 @@ fn code_that_the_loop_calls_directly_is_the_interpreters_jit() {
     };
     check(own, Kind::Python, "<module> f");
     check(calls, Kind::Native, "<module> f PyObject_Str");
+    check(entered, Kind::Python, "e");
     check(other, Kind::Native, "g call ");
     check(named, Kind::Native, "h made");
 }
