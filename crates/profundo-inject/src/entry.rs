@@ -6,9 +6,11 @@
 
 use std::mem::{MaybeUninit, offset_of};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use profundo_linux::container::other_namespace;
 use profundo_linux::{proc, sys};
 use profundo_probe::loading::Why;
 use profundo_probe::shared::{
@@ -16,7 +18,7 @@ use profundo_probe::shared::{
 };
 use profundo_process::loading::why_nothing;
 use profundo_scan::map_lines;
-use profundo_session::is_recorded_inside;
+use profundo_session::{is_recorded_inside, is_recorded_within};
 
 use super::ROOM;
 use super::borrowed::Borrowed;
@@ -123,6 +125,7 @@ impl<'a> Entry<'a> {
     /// agent from the file at `agent`. The recorder answers the agent afterwards.
     pub fn enter(&mut self, directory: &Path, agent: &Path) -> Result<(), Refused> {
         let _turn = self.turn()?;
+        numbers_are_its_own(self.pid)?;
         // The program may have another agent, as one that was started under `run` has.
         if has_session(self.pid) {
             return Err(Refused::NotEntered(libc::EBUSY));
@@ -285,7 +288,30 @@ fn has_session(pid: u32) -> bool {
     let is_control = |path: &[u8]| {
         path.ends_with(b"/control") && path.windows(10).any(|part| part == b"/profundo-")
     };
-    map_lines(&maps).any(|(_, line)| is_control(line.plain_path())) && is_recorded_inside(pid)
+    let mut controls = map_lines(&maps)
+        .map(|(_, line)| line.plain_path())
+        .filter(|path| is_control(path));
+    controls.any(|path| is_recorded_inside(pid) || is_recorded_within(pid, path))
+}
+
+/// Whether a program in another pid namespace sees its threads in its `/proc` by the numbers that it
+/// has for them.
+fn numbers_are_its_own(pid: u32) -> Result<(), Refused> {
+    let Some(namespace) = other_namespace(pid) else {
+        return Ok(());
+    };
+    let inside = proc::number_inside(pid, pid).ok_or(Refused::Gone)?;
+    let path = format!("/proc/{pid}/root/proc/{inside}/ns/pid");
+    let status = std::fs::read_to_string(format!("/proc/{pid}/root/proc/{inside}/status"));
+    let numbers = status.ok().and_then(|status| {
+        let line = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
+        Some(line.split_whitespace().count())
+    });
+    let is_same = std::fs::metadata(path).is_ok_and(|data| data.ino() == namespace);
+    match is_same && numbers == Some(1) {
+        true => Ok(()),
+        false => Err(Refused::NoProc),
+    }
 }
 
 fn put_path(pid: u32, address: u64, path: &Path) -> Result<(), Refused> {
