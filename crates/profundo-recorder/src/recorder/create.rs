@@ -54,7 +54,10 @@ impl Recorder {
             .collect();
         let place = options.place.as_deref();
         let directory = Arc::new(match options.within {
-            Some(pid) => Directory::create_for(pid, place)?,
+            Some(pid) => {
+                may_be_read(pid).map_err(Error::Refused)?;
+                Directory::create_for(pid, place)?
+            }
             None => Directory::create(place)?,
         });
         let numbers = options.within.map(Numbers::of).unwrap_or_default();
