@@ -27,7 +27,7 @@ use super::masks;
 use super::program::Program;
 use super::refused::Refused;
 use super::safe_point::{Instructions, Places};
-use super::steps::{borrow, has_more_filters, map, may_be_entered, write_memory};
+use super::steps::{borrow, map, may_be_entered, may_be_filtered, most_filters, write_memory};
 use super::turn::Turn;
 
 /// The offsets of the answer and of the two paths in our memory; the stack is above.
@@ -82,6 +82,8 @@ pub struct Entry<'a> {
     instructions: Instructions,
     /// Whether to come in even if the program restricts its system calls.
     filtered: bool,
+    /// The most filters that a thread of it had.
+    most_filters: u64,
     /// The longest time for which a thread was borrowed.
     longest: Duration,
 }
@@ -91,9 +93,7 @@ impl<'a> Entry<'a> {
     /// file. `filtered`: also if it restricts its system calls.
     pub fn of(pid: u32, library: &'a [u8], filtered: bool) -> Result<Self, Refused> {
         may_be_entered(pid)?;
-        if !filtered && has_more_filters(pid) {
-            return Err(Refused::Filtered);
-        }
+        let most_filters = may_be_filtered(pid, filtered)?;
         let program = Program::of(pid).ok_or(Refused::Gone)?;
         if program.is_stopped() {
             return Err(Refused::Stopped);
@@ -117,6 +117,7 @@ impl<'a> Entry<'a> {
             places,
             instructions,
             filtered,
+            most_filters,
             longest: Duration::ZERO,
         })
     }
@@ -274,7 +275,7 @@ impl<'a> Entry<'a> {
         let (thread, since) = borrow(self.pid, &self.program, self.instructions, &mut self.places)?;
         // The program may have begun to restrict itself since it was looked at. A held thread does
         // not.
-        match !self.filtered && has_more_filters(thread.tid() as u32) {
+        match !self.filtered && most_filters(self.pid) > self.most_filters {
             true => Err(Refused::Filtered),
             false => Ok((thread, since)),
         }
@@ -304,7 +305,9 @@ fn numbers_are_its_own(pid: u32) -> Result<(), Refused> {
     let path = format!("/proc/{pid}/root/proc/{inside}/ns/pid");
     let status = std::fs::read_to_string(format!("/proc/{pid}/root/proc/{inside}/status"));
     let numbers = status.ok().and_then(|status| {
-        let line = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix("NSpid:"))?;
         Some(line.split_whitespace().count())
     });
     let is_same = std::fs::metadata(path).is_ok_and(|data| data.ino() == namespace);

@@ -165,7 +165,9 @@ fn why_not_entered(why: i32) -> Cow<'static, str> {
             "it cannot open the recording's memory: it has another root directory or another user"
                 .into()
         }
-        libc::EXDEV => "it is in another PID namespace (a container) than the process that is recorded".into(),
+        libc::EXDEV => {
+            "it is in another PID namespace (a container) than the process that is recorded".into()
+        }
         libc::EAGAIN => "it got no memory to record into in time: the machine is too busy".into(),
         libc::ENOMEM => "it has no memory left, or its memory is limited (ulimit -v)".into(),
         other => {

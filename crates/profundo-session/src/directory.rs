@@ -116,7 +116,9 @@ impl Directory {
 
     /// The directory's path, as the recorded programs have it.
     pub fn path_for_programs(&self) -> &Path {
-        self.within.as_ref().map_or(&self.path, |within| &within.theirs)
+        self.within
+            .as_ref()
+            .map_or(&self.path, |within| &within.theirs)
     }
 
     /// Whether it lies in the root directory of another process, whose programs may be anyone's.

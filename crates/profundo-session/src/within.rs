@@ -41,18 +41,19 @@ pub(crate) struct Within {
 /// Whether a process finds our sessions where we have them: in `/dev/shm`, which it may write to.
 pub(crate) fn shares_memory_folder(pid: u32) -> bool {
     let its = format!("/proc/{pid}/root/dev/shm");
-    let is_same = |ours: fs::Metadata, its: fs::Metadata| {
-        (ours.dev(), ours.ino()) == (its.dev(), its.ino())
-    };
-    let both = fs::metadata("/dev/shm").and_then(|ours| Ok((ours, fs::metadata(&its)?)));
-    match both {
-        Ok((ours, its_data)) => is_same(ours, its_data) && !is_read_only(Path::new(&its)),
-        // Neither has one: then it is about the folder for temporary files.
+    let is_same =
+        |ours: &fs::Metadata, its: fs::Metadata| (ours.dev(), ours.ino()) == (its.dev(), its.ino());
+    match fs::metadata("/dev/shm") {
+        Ok(ours) => {
+            fs::metadata(&its).is_ok_and(|its| is_same(&ours, its)) && !is_read_only(its.as_ref())
+        }
+        // Without it, our sessions are among the temporary files.
         Err(_) => {
-            let root = fs::metadata("/").and_then(|ours| {
-                Ok((ours, fs::metadata(format!("/proc/{pid}/root/"))?))
-            });
-            root.is_ok_and(|(ours, its)| is_same(ours, its))
+            let place = std::env::temp_dir();
+            let below = place.strip_prefix("/").unwrap_or(&place);
+            let its = Path::new(&format!("/proc/{pid}/root")).join(below);
+            let its = fs::metadata(its);
+            fs::metadata(&place).is_ok_and(|ours| its.is_ok_and(|its| is_same(&ours, its)))
         }
     }
 }

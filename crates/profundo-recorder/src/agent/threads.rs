@@ -224,9 +224,10 @@ impl Agent {
         let Some(record) = self.map.record(number as usize - 1) else {
             return;
         };
-        let is_it = self.threads.iter().any(|thread| {
-            thread.index + 1 == number as usize && thread.inside == record.tid()
-        });
+        let is_it = self
+            .threads
+            .iter()
+            .any(|thread| thread.index + 1 == number as usize && thread.inside == record.tid());
         if is_it && record.finish_unreported() {
             // Release: the record is read in this turn or the next.
             self.header().news.store(1, Ordering::Release);
