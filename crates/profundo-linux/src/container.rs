@@ -65,6 +65,11 @@ impl Numbers {
         }
     }
 
+    /// Notes the number of a process that has ended.
+    pub fn note(&mut self, inside: u32, outside: u32) {
+        self.known.insert(inside, outside);
+    }
+
     /// A process's number in the namespace. `None`: it is not there any more, or is not one of the
     /// namespace.
     pub fn inside(&self, outside: u32) -> Option<u32> {

@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 use profundo_linux::clock::Scale;
 use profundo_linux::container::Numbers;
 use profundo_linux::sys;
+use profundo_probe::shared::ring_state;
 use profundo_process::modules::Store;
 use profundo_session::{Directory, Rings};
 
@@ -61,8 +62,14 @@ impl Transport {
 
     /// Whether a process has a ring.
     pub(crate) fn has_ring(&self, pid: u32) -> bool {
-        let inside = self.numbers.inside(pid);
-        inside.is_some_and(|inside| self.rings.has(inside, self.directory.control()))
+        let control = self.directory.control();
+        match self.numbers.inside(pid) {
+            Some(inside) => self.rings.has(inside, control),
+            // One that has ended in a container may be any of those that were not answered.
+            None => self.rings.taken(control).iter().any(|(_, map)| {
+                map.ring().header.state.load(Ordering::Acquire) == ring_state::HELLO
+            }),
+        }
     }
 
     /// Whether the process of a ring is there, by the number that it has written.

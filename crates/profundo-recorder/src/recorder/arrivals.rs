@@ -43,7 +43,8 @@ impl Recorder {
             let header = &map.ring().header;
             let mut number = |word: &AtomicU32| numbers.outside(word.load(Ordering::Relaxed));
             let (pid, parent) = (number(&header.pid), number(&header.parent));
-            !pid.is_some_and(|pid| processes.newcomers.contains_key(&pid))
+            let Some(pid) = pid else { return true };
+            !processes.newcomers.contains_key(&pid)
                 && !parent.is_some_and(|parent| processes.last_of.contains_key(&parent))
         };
         if arrived.iter().any(is_orphan) {
@@ -62,14 +63,21 @@ impl Recorder {
         let header = &map.ring().header;
         let inside = header.pid.load(Ordering::Relaxed);
         let numbers = &mut self.core.transport.numbers;
-        let pid = numbers.outside(inside).unwrap_or(NO_PROCESS);
+        let above = numbers.outside(header.parent.load(Ordering::Relaxed));
+        let above = above.unwrap_or(NO_PROCESS);
+        let pid = numbers.outside(inside).unwrap_or_else(|| {
+            // It has ended before it could be looked at: its parent's first child that has.
+            let pid = self.core.processes.ended_child(above);
+            pid.inspect(|&pid| numbers.note(inside, pid))
+                .unwrap_or(NO_PROCESS)
+        });
         let pidfd = sys::pidfd_open(pid);
         // It ended between two turns; its samples are kept all the same.
         let is_gone = pidfd.as_ref().is_err_and(is_gone);
         let forked = header.kind.load(Ordering::Relaxed) == start_kind::FORK;
         let started = header.started.load(Ordering::Relaxed);
         let modules = if forked {
-            self.core.processes.modules_of_parent(&map)
+            self.core.processes.modules_of_parent(&map, above)
         } else {
             ModuleList::default()
         };
