@@ -295,8 +295,8 @@ fn has_session(pid: u32) -> bool {
     controls.any(|path| is_recorded_inside(pid) || is_recorded_within(pid, path))
 }
 
-/// Whether a program in another pid namespace sees its threads in its `/proc` by the numbers that it
-/// has for them.
+/// Whether a program in another pid namespace sees its threads in its `/proc` by the numbers that
+/// it has for them.
 fn numbers_are_its_own(pid: u32) -> Result<(), Refused> {
     let Some(namespace) = other_namespace(pid) else {
         return Ok(());
