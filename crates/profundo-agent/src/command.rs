@@ -1,11 +1,15 @@
 //! The command, as its programs see it: whether it is still there, whether it sees the same
 //! processes as they do, and whether it counts everything.
+//!
+//! Programs in a container that is recorded from outside do not see the command among their
+//! processes. They look at the lock that it has on the session's file.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use profundo_probe::shared::{Control, SessionState, memory_kind};
+use profundo_probe::shared::{Control, SessionState, file, memory_kind};
+use profundo_probe::sys;
 
-use crate::process;
+use crate::{files, process, session};
 
 /// True if the command still records. One that was killed could not say that the session is over.
 pub fn is_alive(control: &Control) -> bool {
@@ -13,13 +17,50 @@ pub fn is_alive(control: &Control) -> bool {
     if control.state.load(Ordering::Relaxed) == over {
         return false;
     }
-    let command = control.command.load(Ordering::Relaxed);
-    let is_here = shares_pid_namespace(control);
-    if is_here && command != 0 && !process::exists(command) {
+    let has_gone = match is_elsewhere(control) {
+        true => has_let_go(),
+        false => {
+            let command = control.command.load(Ordering::Relaxed);
+            let is_here = shares_pid_namespace(control);
+            is_here && command != 0 && !process::exists(command)
+        }
+    };
+    if has_gone {
         control.state.store(over, Ordering::Relaxed);
+    }
+    !has_gone
+}
+
+/// True if the command is in another pid namespace than the programs that it records.
+pub fn is_elsewhere(control: &Control) -> bool {
+    control.is_elsewhere.load(Ordering::Relaxed) != 0
+}
+
+/// True if the command of this session has no lock on its file any more. Looked at ten times a
+/// second at most.
+fn has_let_go() -> bool {
+    const PAUSE: u64 = 100_000_000;
+    static LOOKED: AtomicU64 = AtomicU64::new(0);
+    let now = process::time(libc::CLOCK_MONOTONIC);
+    if now.saturating_sub(LOOKED.load(Ordering::Relaxed)) < PAUSE {
         return false;
     }
-    true
+    let mut path = [0; session::PATH];
+    let Some(path) = session::file_called(&mut path, file::CONTROL) else {
+        return false;
+    };
+    // The lock goes with the descriptor.
+    let flags = libc::O_RDONLY | libc::O_NOFOLLOW;
+    let is_free = files::with_file(path, flags, |file| {
+        let how = (libc::LOCK_SH | libc::LOCK_NB) as usize;
+        // SAFETY: the descriptor is ours.
+        unsafe { sys::call(libc::SYS_flock, [file, how, 0, 0, 0, 0]) == 0 }
+    });
+    let is_free = is_free.unwrap_or(false);
+    if !is_free {
+        LOOKED.store(now, Ordering::Relaxed);
+    }
+    is_free
 }
 
 /// True if there is a command that may answer. A session that this process has made by itself has
@@ -48,7 +89,10 @@ pub fn shares_pid_namespace(control: &Control) -> bool {
     let is_shared = match process::pid_namespace().filter(|_| of_command != 0) {
         Some(namespace) => namespace == of_command,
         // Not cached, since that may change.
-        None => return process::exists(control.command.load(Ordering::Relaxed)),
+        None => {
+            return !is_elsewhere(control)
+                && process::exists(control.command.load(Ordering::Relaxed));
+        }
     };
     ANSWER.store(question | u64::from(is_shared), Ordering::Relaxed);
     is_shared

@@ -6,9 +6,11 @@
 
 use std::mem::{MaybeUninit, offset_of};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use profundo_linux::container::other_namespace;
 use profundo_linux::{proc, sys};
 use profundo_probe::loading::Why;
 use profundo_probe::shared::{
@@ -16,7 +18,7 @@ use profundo_probe::shared::{
 };
 use profundo_process::loading::why_nothing;
 use profundo_scan::map_lines;
-use profundo_session::is_recorded_inside;
+use profundo_session::{is_recorded_inside, is_recorded_within};
 
 use super::ROOM;
 use super::borrowed::Borrowed;
@@ -25,7 +27,7 @@ use super::masks;
 use super::program::Program;
 use super::refused::Refused;
 use super::safe_point::{Instructions, Places};
-use super::steps::{borrow, has_more_filters, map, may_be_entered, write_memory};
+use super::steps::{borrow, map, may_be_entered, may_be_filtered, most_filters, write_memory};
 use super::turn::Turn;
 
 /// The offsets of the answer and of the two paths in our memory; the stack is above.
@@ -80,6 +82,8 @@ pub struct Entry<'a> {
     instructions: Instructions,
     /// Whether to come in even if the program restricts its system calls.
     filtered: bool,
+    /// The most filters that a thread of it had.
+    most_filters: u64,
     /// The longest time for which a thread was borrowed.
     longest: Duration,
 }
@@ -89,9 +93,7 @@ impl<'a> Entry<'a> {
     /// file. `filtered`: also if it restricts its system calls.
     pub fn of(pid: u32, library: &'a [u8], filtered: bool) -> Result<Self, Refused> {
         may_be_entered(pid)?;
-        if !filtered && has_more_filters(pid) {
-            return Err(Refused::Filtered);
-        }
+        let most_filters = may_be_filtered(pid, filtered)?;
         let program = Program::of(pid).ok_or(Refused::Gone)?;
         if program.is_stopped() {
             return Err(Refused::Stopped);
@@ -115,6 +117,7 @@ impl<'a> Entry<'a> {
             places,
             instructions,
             filtered,
+            most_filters,
             longest: Duration::ZERO,
         })
     }
@@ -123,6 +126,7 @@ impl<'a> Entry<'a> {
     /// agent from the file at `agent`. The recorder answers the agent afterwards.
     pub fn enter(&mut self, directory: &Path, agent: &Path) -> Result<(), Refused> {
         let _turn = self.turn()?;
+        numbers_are_its_own(self.pid)?;
         // The program may have another agent, as one that was started under `run` has.
         if has_session(self.pid) {
             return Err(Refused::NotEntered(libc::EBUSY));
@@ -271,7 +275,7 @@ impl<'a> Entry<'a> {
         let (thread, since) = borrow(self.pid, &self.program, self.instructions, &mut self.places)?;
         // The program may have begun to restrict itself since it was looked at. A held thread does
         // not.
-        match !self.filtered && has_more_filters(thread.tid() as u32) {
+        match !self.filtered && most_filters(self.pid) > self.most_filters {
             true => Err(Refused::Filtered),
             false => Ok((thread, since)),
         }
@@ -285,7 +289,32 @@ fn has_session(pid: u32) -> bool {
     let is_control = |path: &[u8]| {
         path.ends_with(b"/control") && path.windows(10).any(|part| part == b"/profundo-")
     };
-    map_lines(&maps).any(|(_, line)| is_control(line.plain_path())) && is_recorded_inside(pid)
+    let mut controls = map_lines(&maps)
+        .map(|(_, line)| line.plain_path())
+        .filter(|path| is_control(path));
+    controls.any(|path| is_recorded_inside(pid) || is_recorded_within(pid, path))
+}
+
+/// Whether a program in another pid namespace sees its threads in its `/proc` by the numbers that
+/// it has for them.
+fn numbers_are_its_own(pid: u32) -> Result<(), Refused> {
+    let Some(namespace) = other_namespace(pid) else {
+        return Ok(());
+    };
+    let inside = proc::number_inside(pid, pid).ok_or(Refused::Gone)?;
+    let path = format!("/proc/{pid}/root/proc/{inside}/ns/pid");
+    let status = std::fs::read_to_string(format!("/proc/{pid}/root/proc/{inside}/status"));
+    let numbers = status.ok().and_then(|status| {
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix("NSpid:"))?;
+        Some(line.split_whitespace().count())
+    });
+    let is_same = std::fs::metadata(path).is_ok_and(|data| data.ino() == namespace);
+    match is_same && numbers == Some(1) {
+        true => Ok(()),
+        false => Err(Refused::NoProc),
+    }
 }
 
 fn put_path(pid: u32, address: u64, path: &Path) -> Result<(), Refused> {

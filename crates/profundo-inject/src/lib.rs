@@ -18,6 +18,7 @@ mod borrowed;
 mod collections;
 mod copy;
 mod entry;
+mod filters;
 #[cfg(target_arch = "x86_64")]
 mod frame;
 mod held_signals;
@@ -60,7 +61,7 @@ use borrowed::Borrowed;
 use copy::Copy;
 use program::Program;
 use safe_point::{Instructions, Places};
-use steps::{borrow, failed, has_more_filters, map, may_be_entered, write_memory};
+use steps::{borrow, failed, map, may_be_entered, may_be_filtered, write_memory};
 use turn::Turn;
 
 /// The options of a walk over objects.
@@ -151,9 +152,7 @@ impl<'a> Injection<'a> {
     /// Finds out whether a program can be entered. `library`: the bytes of the agent's file.
     pub fn of(pid: u32, library: &'a [u8], filtered: bool) -> Result<Self, Refused> {
         may_be_entered(pid)?;
-        if !filtered && has_more_filters(pid) {
-            return Err(Refused::Filtered);
-        }
+        may_be_filtered(pid, filtered)?;
         let program = Program::of(pid).ok_or(Refused::Gone)?;
         if program.is_stopped() {
             return Err(Refused::Stopped);

@@ -2,8 +2,10 @@
 //! them, one after the other. A thread that waits in a call which fails when the thread is held is
 //! left alone until it comes out of it, for a while.
 
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
+use profundo_linux::container::{other_namespace, threads};
 use profundo_linux::proc;
 use profundo_probe::hidden::Known;
 use profundo_process::reading::{NotHeld, Stopper};
@@ -13,12 +15,14 @@ use super::steps::hold_awake;
 
 /// The masks of threads. Those that have ended are not among them, nor those that cannot be held
 /// now.
-pub(super) fn read(pid: u32, tids: &[u32]) -> Vec<(u32, u64)> {
+pub(super) fn read(pid: u32, inside: &[u32]) -> Vec<(u32, u64)> {
+    let (tids, numbers) = outside(pid, inside);
+    let tids = tids.as_slice();
     let mut found = Vec::new();
     // Without these masks the threads are not sampled before they change them, and no more.
     const LONGEST: Duration = Duration::from_millis(20);
     let _ = visit(pid, tids, LONGEST, |tid, mask| {
-        found.push((tid, mask));
+        found.push((*numbers.get(&tid).unwrap_or(&tid), mask));
         None
     });
     found
@@ -26,7 +30,9 @@ pub(super) fn read(pid: u32, tids: &[u32]) -> Vec<(u32, u64)> {
 
 /// Gives threads the masks that the program has set. Returns the number of changed masks, and the
 /// threads that could not be held.
-pub(super) fn restore(pid: u32, tids: &[u32], known: &Known) -> (usize, Vec<u32>) {
+pub(super) fn restore(pid: u32, inside: &[u32], known: &Known) -> (usize, Vec<u32>) {
+    let (tids, _) = outside(pid, inside);
+    let tids = tids.as_slice();
     const LONGEST: Duration = Duration::from_millis(500);
     let mut changed = 0;
     let left = visit(pid, tids, LONGEST, |_, mask| {
@@ -37,6 +43,19 @@ pub(super) fn restore(pid: u32, tids: &[u32], known: &Known) -> (usize, Vec<u32>
         })
     });
     (changed, left)
+}
+
+/// Our numbers of threads that the program has named by its own, and its numbers by ours: they
+/// differ in a container.
+fn outside(pid: u32, inside: &[u32]) -> (Vec<u32>, HashMap<u32, u32>) {
+    if inside.is_empty() || other_namespace(pid).is_none() {
+        return (inside.to_vec(), HashMap::new());
+    }
+    let ours = threads(pid);
+    let pairs = inside.iter();
+    let pairs = pairs.filter_map(|inside| Some((*ours.get(inside)?, *inside)));
+    let numbers: HashMap<u32, u32> = pairs.collect();
+    (numbers.keys().copied().collect(), numbers)
 }
 
 /// Holds each thread, and calls `f` with its mask. It has the returned one afterwards. Returns the

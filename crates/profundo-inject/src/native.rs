@@ -27,7 +27,7 @@ use super::program::Program;
 use super::ptrace::request;
 use super::safe_point::{Instructions, Places};
 use super::turn::Turn;
-use super::{ROOM, Refused, borrow, failed, has_more_filters, map, may_be_entered};
+use super::{ROOM, Refused, borrow, failed, map, may_be_entered, may_be_filtered};
 
 /// The advice values for memory that no child inherits, and that all children inherit.
 const WIPE_ON_FORK: u64 = libc::MADV_WIPEONFORK as u64;
@@ -100,9 +100,7 @@ impl Native {
             true => Refused::Agentless,
             false => Refused::Uncounted,
         })?;
-        if !filtered && has_more_filters(pid) {
-            return Err(Refused::Filtered);
-        }
+        may_be_filtered(pid, filtered)?;
         if let Some(lack) = headroom::lack(pid) {
             return Err(Refused::Headroom {
                 wanted: lack.needed,

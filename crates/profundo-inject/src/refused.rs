@@ -26,6 +26,10 @@ pub enum Refused {
     Static,
     /// It runs with this sanitizer, whose reports name what is loaded.
     Sanitized(&'static str),
+    /// It is in another container than the process that is named first.
+    Elsewhere,
+    /// It is in another PID namespace, and has no `/proc` of that.
+    NoProc,
     /// Its system calls are restricted by a filter of its own.
     Filtered,
     /// None of its threads was at a safe point within the time.
@@ -102,6 +106,12 @@ impl fmt::Display for Refused {
                 f,
                 "it runs with a sanitizer ({name}), whose reports would differ with something loaded into it"
             ),
+            Self::Elsewhere => f.write_str(
+                "it is in another container than the process that is named first; record it by a command of its own",
+            ),
+            Self::NoProc => f.write_str(
+                "it is in another PID namespace (a container), where /proc is missing or is that of another namespace",
+            ),
             Self::Filtered => f.write_str(
                 "it restricts its own system calls (seccomp), and might be ended for one that is made in its name; \
                  --filtered tries it all the same",
@@ -155,7 +165,9 @@ fn why_not_entered(why: i32) -> Cow<'static, str> {
             "it cannot open the recording's memory: it has another root directory or another user"
                 .into()
         }
-        libc::EXDEV => "it is in another PID namespace (a container) than this profundo".into(),
+        libc::EXDEV => {
+            "it is in another PID namespace (a container) than the process that is recorded".into()
+        }
         libc::EAGAIN => "it got no memory to record into in time: the machine is too busy".into(),
         libc::ENOMEM => "it has no memory left, or its memory is limited (ulimit -v)".into(),
         other => {

@@ -9,6 +9,7 @@ use profundo_permits::may_be_read;
 use profundo_process::reading::{Held, NotHeld, Stopper};
 
 use super::borrowed::{Borrowed, Failed};
+use super::filters;
 use super::program::Program;
 use super::refused::Refused;
 use super::safe_point::{Instructions, Places};
@@ -198,18 +199,35 @@ pub(super) fn write_memory(pid: u32, address: u64, bytes: &[u8]) -> io::Result<(
     }
 }
 
-/// Whether a thread of the process restricts its system calls, and more than we are restricted
-/// ourselves, as in a container. Each thread may have filters of its own.
-pub(super) fn has_more_filters(pid: u32) -> bool {
-    let most = proc::threads(pid)
-        .into_iter()
-        .map(|tid| filters(&proc::read(pid, &format!("task/{tid}/status"))))
-        .max();
-    most.unwrap_or(0) > filters(&proc::read(std::process::id(), "status"))
+/// Whether the process may be harmed by a call of ours: a thread of it restricts its system calls
+/// more than we are restricted ourselves, and its filters may refuse what the agent does. Each
+/// thread may have filters of its own. `Ok`: the most filters that a thread may have later.
+pub(super) fn may_be_filtered(pid: u32, filtered: bool) -> Result<u64, Refused> {
+    let (most, ours) = (most_filters(pid), own_filters());
+    match filtered || most <= ours || filters::permit(pid) == Some(true) {
+        true => Ok(most.max(ours)),
+        false => Err(Refused::Filtered),
+    }
+}
+
+/// The number of filters of a thread that has the most.
+pub(super) fn most_filters(pid: u32) -> u64 {
+    let threads = proc::threads(pid).into_iter();
+    let counts = threads.map(|tid| number_of_filters(pid, tid));
+    counts.max().unwrap_or(0)
+}
+
+fn own_filters() -> u64 {
+    count(&proc::read(std::process::id(), "status"))
+}
+
+/// The number of a thread's filters.
+pub(super) fn number_of_filters(pid: u32, tid: u32) -> u64 {
+    count(&proc::read(pid, &format!("task/{tid}/status")))
 }
 
 /// The number of filters, by what the kernel says of a thread.
-fn filters(status: &[u8]) -> u64 {
+fn count(status: &[u8]) -> u64 {
     let status = String::from_utf8_lossy(status);
     let field = |name: &str| -> Option<u64> {
         let line = status.lines().find_map(|line| line.strip_prefix(name))?;

@@ -6,6 +6,7 @@
 
 pub mod account;
 pub mod clock;
+pub mod container;
 pub mod delivery;
 pub mod energy;
 pub mod headroom;

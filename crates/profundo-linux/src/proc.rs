@@ -19,8 +19,16 @@ pub fn read(pid: u32, name: &str) -> Vec<u8> {
 /// The number of this process's pid namespace. `None` if it is not known: gVisor gives the file of
 /// each process a number of its own.
 pub fn pid_namespace() -> Option<u64> {
+    namespace_at(Path::new("/proc/self/ns/pid"))
+}
+
+/// The number of a process's pid namespace. `None` if it is not known.
+pub fn pid_namespace_of(pid: u32) -> Option<u64> {
+    namespace_at(Path::new(&format!("/proc/{pid}/ns/pid")))
+}
+
+fn namespace_at(path: &Path) -> Option<u64> {
     const NSFS: i64 = 0x6e73_6673;
-    let path = Path::new("/proc/self/ns/pid");
     let (kind, _) = sys::file_system(path).ok()?;
     let file = fs::metadata(path).ok()?;
     (kind == NSFS).then(|| file.ino())

@@ -136,6 +136,9 @@ pub struct Options {
     pub cache: Option<PathBuf>,
     /// The place of the session's directory; `None` for /dev/shm, or else TMPDIR.
     pub place: Option<PathBuf>,
+    /// A process that runs already, which the agent is about to enter: the session's directory lies
+    /// where it is found by this process, which may be in a container.
+    pub within: Option<u32>,
 }
 
 impl Default for Options {
@@ -158,6 +161,7 @@ impl Default for Options {
             agent: None,
             cache: None,
             place: None,
+            within: None,
         }
     }
 }

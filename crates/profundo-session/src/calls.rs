@@ -1,6 +1,6 @@
 //! The counts of calls that a process wrote, read by the command when the process has ended.
 
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -15,6 +15,7 @@ use profundo_wire::traced::{
     TracedLines, TracedNode, TracedPlace,
 };
 
+use crate::files::open_file;
 /// The counts of calls of a process.
 #[derive(Debug, Default)]
 pub struct Counted {
@@ -63,7 +64,7 @@ pub fn take_cut_calls(directory: &Path, ring: usize) -> Option<TracedCalls> {
 }
 
 fn read(path: &Path) -> Option<TracedCalls> {
-    let file = OpenOptions::new().read(true).write(true).open(path).ok()?;
+    let file = open_file(path).ok()?;
     let map = SharedMap::new(&file, CallsFile::BYTES).ok()?;
     // SAFETY: it is made of atomics. Rows without memory are never touched.
     let calls: &CallsFile = unsafe { map.as_ref() };

@@ -4,7 +4,7 @@
 //! Memory is allocated before the process learns of it, so no write can fail. The room ahead grows
 //! with the room used, so the more a process needs, the later we may come.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -16,7 +16,7 @@ use profundo_probe::shared::{
     WINDOW_WORDS, WINDOWS,
 };
 
-use crate::files::{free_bytes, make_file};
+use crate::files::{free_bytes, make_file, open_file};
 
 /// The bytes of a window.
 pub const WINDOW: usize = 8 * WINDOW_WORDS;
@@ -89,10 +89,9 @@ pub fn provide(header: &SumsHeader, directory: &Path, ring: usize) {
     if wanted_pieces(header) == 0 && wanted_windows(header) == 0 {
         return;
     }
-    let open = |path| OpenOptions::new().read(true).write(true).open(path);
     let files = (
-        open(sums_path(directory, ring)),
-        open(stacks_path(directory, ring)),
+        open_file(&sums_path(directory, ring)),
+        open_file(&stacks_path(directory, ring)),
     );
     let (Ok(sums), Ok(stacks)) = files else {
         return;

@@ -11,16 +11,14 @@ use profundo_linux::sys;
 use profundo_probe::shared::{Control, MAGIC, MAX_RINGS, file};
 
 use crate::error::Error;
-use crate::files::{KEYS, PREFIX, make_file, remove};
+use crate::files::{KEYS, PREFIX, has_room, make_file, remove};
 use crate::stale::remove_stale;
+use crate::within::{Within, reaches, shares_memory_folder};
 
 /// The keys of the programs that have the rings.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Keys(pub [AtomicU32; MAX_RINGS]);
-
-/// Room for a ring or two, and for tables of a program with a few libraries.
-const NEEDED: u64 = 8 << 20;
 
 /// A session's directory. It is removed with its owner.
 #[derive(Debug)]
@@ -29,7 +27,9 @@ pub struct Directory {
     control: SharedMap,
     keys: SharedMap,
     /// The lock that shows that the command is alive. Children close it at `exec`.
-    _lock: File,
+    lock: File,
+    /// Where it is, if it lies in the root directory of another process.
+    within: Option<Within>,
     /// Whether the directory is removed when this is dropped.
     pub temporary: bool,
 }
@@ -58,7 +58,7 @@ impl Directory {
 
     /// Makes a directory in this place.
     pub fn create_in(place: &Path) -> io::Result<Self> {
-        if sys::free_space(place)? < NEEDED {
+        if !has_room(place)? {
             return Err(io::Error::from_raw_os_error(libc::ENOSPC));
         }
         let path = make_unique(place)?;
@@ -67,6 +67,24 @@ impl Directory {
             remove(&path);
         }
         made
+    }
+
+    /// Makes a directory that a process which runs already can reach: in its own root directory, if
+    /// it has another one than we have.
+    pub fn create_for(pid: u32, place: Option<&Path>) -> Result<Self, Error> {
+        if shares_memory_folder(pid) {
+            return Self::create(place);
+        }
+        let failed = |source| Error::Elsewhere { pid, source };
+        let within = Within::make(pid).map_err(failed)?;
+        let made = Self::fill(&within.ours);
+        if made.is_err() {
+            remove(&within.ours);
+            within.remove();
+        }
+        let mut made = made.map_err(failed)?;
+        made.within = Some(within);
+        Ok(made)
     }
 
     fn fill(path: &Path) -> io::Result<Self> {
@@ -80,7 +98,8 @@ impl Directory {
             path: path.to_owned(),
             control,
             keys,
-            _lock: lock,
+            lock,
+            within: None,
             temporary: true,
         };
         let control = directory.control();
@@ -93,6 +112,24 @@ impl Directory {
     /// The directory's path.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The directory's path, as the recorded programs have it.
+    pub fn path_for_programs(&self) -> &Path {
+        self.within
+            .as_ref()
+            .map_or(&self.path, |within| &within.theirs)
+    }
+
+    /// Whether it lies in the root directory of another process, whose programs may be anyone's.
+    pub fn is_elsewhere(&self) -> bool {
+        self.within.is_some()
+    }
+
+    /// Whether a process reaches it by the path for programs.
+    pub fn is_reached_by(&self, pid: u32) -> bool {
+        let control = self.path_for_programs().join(file::CONTROL);
+        self.within.is_none() && shares_memory_folder(pid) || reaches(pid, &self.lock, &control)
     }
 
     /// The words that all programs share with the recorder.
@@ -112,6 +149,9 @@ impl Drop for Directory {
     fn drop(&mut self) {
         if self.temporary {
             remove(&self.path);
+            if let Some(within) = &self.within {
+                within.remove();
+            }
         }
     }
 }

@@ -15,6 +15,17 @@ pub enum Error {
         /// The system's error.
         source: io::Error,
     },
+    /// The process has another root directory, and no folder there takes the memory.
+    #[error(
+        "process {pid} cannot be entered: it has another root directory (a container), and no folder in there \
+         takes the recording's memory (/dev/shm, /tmp, /run, /var/tmp): {source}"
+    )]
+    Elsewhere {
+        /// The process.
+        pid: u32,
+        /// The system's error.
+        source: io::Error,
+    },
     /// A file of the session's directory failed.
     #[error("{}: {source}", path.display())]
     File {

@@ -9,7 +9,9 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use crate::keep;
+use profundo_linux::container::AsUser;
 use profundo_linux::map::allocate;
+use profundo_linux::sys;
 use profundo_probe::shared::{CALLS_FILE, CUT_CALLS_FILE, MAX_RINGS, STACKS_FILE, SUMS_FILE, file};
 
 /// The file of the programs' keys in the recording, by ring, for a recovery after the command was
@@ -22,8 +24,27 @@ pub const RECORDING: &str = "recording";
 /// The start of a directory's name, before its user, its command and a number.
 pub(super) const PREFIX: &str = "profundo-";
 
-/// A new file of zeros with its memory allocated.
+/// Room for a ring or two, and for tables of a program with a few libraries.
+const NEEDED: u64 = 8 << 20;
+
+/// Whether a place has room for a session.
+pub(super) fn has_room(place: &Path) -> io::Result<bool> {
+    sys::free_space(place).map(|free| free >= NEEDED)
+}
+
+/// Opens a file of a session to read and write it. The recorded programs may have written to the
+/// directory, so no link is followed.
+pub fn open_file(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    let options = options.read(true).write(true);
+    options
+        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
+        .open(path)
+}
+
+/// A new file of zeros with its memory allocated. It gets the owner of its folder.
 pub fn make_file(path: &Path, bytes: usize) -> io::Result<File> {
+    let _guard = path.parent().and_then(AsUser::owning);
     let file = OpenOptions::new()
         .read(true)
         .write(true)

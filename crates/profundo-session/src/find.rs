@@ -1,6 +1,7 @@
 //! Finding the session of a process from another command, to start and stop its sampling.
 
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -157,6 +158,19 @@ pub fn find_session(pid: u32) -> Option<SessionHandle> {
 /// Whether a process is recorded from inside. A recorder is not, by its own session.
 pub fn is_recorded_inside(pid: u32) -> bool {
     sessions().any(|session| session.has_agent_of(pid))
+}
+
+/// Whether the session whose control file a process has mapped under this path, which is one of its
+/// own root directory, is being recorded.
+pub fn is_recorded_within(pid: u32, control: &[u8]) -> bool {
+    let below = Path::new(std::ffi::OsStr::from_bytes(control));
+    let below = below.strip_prefix("/").unwrap_or(below);
+    let mut options = std::fs::OpenOptions::new();
+    let options = options
+        .read(true)
+        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
+    let file = options.open(Path::new(&format!("/proc/{pid}/root")).join(below));
+    file.is_ok_and(|file| is_recorded(&file))
 }
 
 /// The addresses of a process's table of live blocks, where all allocations are counted.

@@ -19,7 +19,7 @@ use profundo_probe::shared::{
 };
 
 use crate::counted;
-use crate::files::{free_bytes, make_file};
+use crate::files::{free_bytes, make_file, open_file};
 
 /// The number of rings made for a program of one process, which takes the first, and the number
 /// kept free where there are several processes, or where the first one has lived for a moment. Four
@@ -59,7 +59,7 @@ pub struct RingMap {
 impl RingMap {
     /// Maps the file of a ring.
     pub fn open(path: &Path) -> io::Result<Self> {
-        let file = fs::OpenOptions::new().read(true).write(true).open(path)?;
+        let file = open_file(path)?;
         Self::new(&file)
     }
 
@@ -287,7 +287,7 @@ impl Rings {
             }
             made.whole = true;
             let path = self.directory.join(format!("{}{index}", file::RING));
-            let file = fs::OpenOptions::new().write(true).open(path);
+            let file = open_file(&path);
             if let Err(error) = file.and_then(|file| allocate(&file, 0, Ring::BYTES)) {
                 // Sampling stops rather than risk a bus error.
                 made.map.ring().header.enabled.store(0, Ordering::Relaxed);

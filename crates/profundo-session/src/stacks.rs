@@ -11,6 +11,7 @@ use profundo_probe::shared::{
 use profundo_wire::Site;
 
 use crate::counted::{WINDOW, stacks_path};
+use crate::files::open_file;
 
 /// The words of records that are made at one time, approximately.
 const MOST: usize = 1 << 21;
@@ -46,7 +47,7 @@ impl StacksFile {
     /// Opens the file of the process with this ring, if it has one.
     pub fn open(directory: &Path, ring: usize) -> Option<Self> {
         let path = stacks_path(directory, ring);
-        let file = File::options().read(true).write(true).open(path).ok()?;
+        let file = open_file(&path).ok()?;
         let map = SharedMap::new(&file, STACKS_BYTES).ok()?;
         Some(Self {
             file,

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::fs::{self, File, OpenOptions};
+use std::fs;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -12,6 +13,7 @@ use profundo_probe::shared::{LIVES, MAGIC, PIECE, Piece, SITES, SLOTS, Sum, Sums
 use profundo_wire::recording::{Peak, SiteSum};
 
 use crate::counted::{self, before_of, sums_path};
+use crate::files::{make_file, open_file};
 use crate::stacks::StacksFile;
 
 /// The interval of readings at first. It grows, so that there are a few hundred readings in all.
@@ -44,7 +46,7 @@ impl SumsMap {
     /// Opens the file of the process with this ring, if it has one.
     pub fn open(directory: &Path, ring: usize) -> Option<Self> {
         let path = sums_path(directory, ring);
-        let file = OpenOptions::new().read(true).write(true).open(&path).ok()?;
+        let file = open_file(&path).ok()?;
         let map = SharedMap::new(&file, size_of::<SumsHeader>()).ok()?;
         // SAFETY: it is made of atomics.
         let header = unsafe { map.as_ref::<SumsHeader>() };
@@ -54,8 +56,9 @@ impl SumsMap {
             return None;
         }
         let now = Instant::now();
-        let before = fs::read(before_of(&path)).ok();
-        let before = before.map(|bytes| Before::from_bytes(&bytes));
+        let mut bytes = Vec::new();
+        let before = open_file(&before_of(&path)).and_then(|mut file| file.read_to_end(&mut bytes));
+        let before = before.ok().map(|_| Before::from_bytes(&bytes));
         Some(Self {
             directory: directory.to_owned(),
             ring,
@@ -116,7 +119,10 @@ impl SumsMap {
             ..Before::default()
         };
         // For a recovery after we were killed. Without the file, it would count too much.
-        let _ = fs::write(before_of(&self.path), before.to_bytes());
+        let path = before_of(&self.path);
+        let _ = fs::remove_file(&path);
+        let _ = make_file(&path, before.to_bytes().len())
+            .and_then(|mut file| file.write_all(&before.to_bytes()));
         self.before = Some(before);
         self.reported.clear();
         self.due = Instant::now();
@@ -181,9 +187,7 @@ impl SumsMap {
             let rows = match self.pieces.entry(slot) {
                 Entry::Occupied(rows) => rows.into_mut(),
                 Entry::Vacant(place) => {
-                    let file = file.get_or_insert_with(|| {
-                        File::options().read(true).write(true).open(&self.path).ok()
-                    });
+                    let file = file.get_or_insert_with(|| open_file(&self.path).ok());
                     let from = SumsHeader::piece_at(slot);
                     let mapped = file
                         .as_ref()

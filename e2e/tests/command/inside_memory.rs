@@ -29,6 +29,11 @@ impl Recorder {
     /// Returns when the agent records. `None`, and skipped: the machine does not permit it.
     pub fn start(pid: &str, options: &[&str]) -> Option<Self> {
         let file = scratch().join(format!("inside-memory-{}.profundo", number()));
+        Self::start_in(pid, options, file)
+    }
+
+    /// As [`Self::start`], with the recording in this file.
+    pub fn start_in(pid: &str, options: &[&str], file: PathBuf) -> Option<Self> {
         let mut child = Command::new(profundo())
             .args(["attach", pid, "-o"])
             .arg(&file)
@@ -65,12 +70,22 @@ impl Recorder {
         Some(recorder)
     }
 
-    /// Ends the recording. Returns it, and all that was said.
-    pub fn end(mut self) -> (Recording, String) {
+    /// Ends the recording, whose file stays. Returns all that was said.
+    pub fn interrupt(mut self) -> String {
+        self.stop();
+        self.said
+    }
+
+    fn stop(&mut self) {
         // SAFETY: the process is our child, and was not reaped.
         unsafe { libc::kill(self.child.id() as i32, libc::SIGINT) };
         while self.stderr.read_line(&mut self.said).unwrap() > 0 {}
         assert!(self.child.wait().unwrap().success(), "{}", self.said);
+    }
+
+    /// Ends the recording. Returns it, and all that was said.
+    pub fn end(mut self) -> (Recording, String) {
+        self.stop();
         let took = Duration::from_secs(1);
         let recording = Recording::read(&self.file, took, took);
         let _ = fs::remove_file(&self.file);

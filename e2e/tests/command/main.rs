@@ -31,6 +31,7 @@ mod heap_stacks;
 mod hostile;
 mod inside;
 mod inside_churn;
+mod inside_container;
 mod inside_ends;
 mod inside_hard;
 mod inside_interpreters;

@@ -24,6 +24,16 @@ burn()
 print('done')
 ";
 
+/// Calls one function for some seconds.
+const COUNT: &str = "import time
+def leaf():
+    return sum(range(100))
+until = time.monotonic() + 4
+while time.monotonic() < until:
+    leaf()
+print('done')
+";
+
 pub fn entries() -> Vec<Entry> {
     let entry = |name: String, script: String| {
         Entry::new(name, script)
@@ -55,7 +65,26 @@ pub fn entries() -> Vec<Entry> {
         entry(format!("attached-container-{name}"), script)
             .needs(&["pgrep"])
             .attaches()
-            .modes(&["", "--memory=outside"])
+            .modes(&["", "--memory=outside", "--inside", "--memory=exact"])
+    });
+    // The interpreter is entered, too.
+    let counted = KINDS.map(|(name, options)| {
+        let script = format!(
+            "python3 $ROOT/xtask/src/field/container.py {options} -- /usr/bin/python3 -IS \
+             $HERE/count.py & until_true pgrep -f ^/usr/bin/python3.*$HERE/count.py; \
+             $P $(pgrep -f ^/usr/bin/python3.*$HERE/count.py) -d 1 > /dev/null; wait $!"
+        );
+        Entry::new(format!("counted-container-{name}"), script)
+            .needs(&[
+                "crun",
+                "pgrep",
+                "/usr/bin/python3",
+                "unshare",
+                "/usr/share/containers/seccomp.json",
+            ])
+            .prepare(format!("cat > count.py <<'END'\n{COUNT}END"))
+            .attaches()
+            .modes(&["--trace", "--memory"])
     });
     // The agent does not get into these.
     let started = KINDS.map(|(name, options)| {
@@ -73,5 +102,6 @@ pub fn entries() -> Vec<Entry> {
             .prepare(format!("cat > burn.py <<'END'\n{BURN}END"))
             .shape(Shape::Hot("burn", 50.0))
     });
-    within.into_iter().chain(beside).chain(started).collect()
+    let all = within.into_iter().chain(beside);
+    all.chain(counted).chain(started).collect()
 }

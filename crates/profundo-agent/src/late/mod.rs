@@ -151,7 +151,10 @@ fn tell(answer: &Answer, result: c_int) {
     while answer.is_seen.load(Ordering::Acquire) == 0 {
         let now = process::time(libc::CLOCK_MONOTONIC);
         if now > until {
-            if now > began + LONGEST || !running::is_traced() {
+            // A tracer in another pid namespace is not seen.
+            let may_be_traced =
+                || running::is_traced() || session::control().is_some_and(command::is_elsewhere);
+            if now > began + LONGEST || !may_be_traced() {
                 return;
             }
             until = now + A_MOMENT;

@@ -134,10 +134,14 @@ impl Entered {
 
     /// Has the agent enter all of them. A child that cannot be entered is named, and left alone.
     pub fn begin(&mut self, recorder: &mut Recorder, agent: &Path) -> Result<()> {
-        let directory = recorder.directory().to_owned();
+        let directory = recorder.directory_for_programs().to_owned();
         let (main, mut entered) = (self.named.first().copied(), Vec::new());
         for &pid in &self.pids {
-            let result = Entry::of(pid, &self.library, self.filtered).and_then(|mut entry| {
+            let reached = match recorder.is_reached_by(pid) || Some(pid) == main {
+                true => Entry::of(pid, &self.library, self.filtered),
+                false => Err(Refused::Elsewhere),
+            };
+            let result = reached.and_then(|mut entry| {
                 let entered = entry.enter(&directory, agent);
                 self.longest = self.longest.max(entry.longest_pause());
                 entered

@@ -76,6 +76,7 @@ pub fn attach(options: &Attach) -> Result<ExitCode> {
             None => EngineChoice::Around,
         },
         agent: agent.clone(),
+        within: agent.is_some().then_some(pid),
         follow: !recording.no_children,
         calls,
         // Samples are taken only for lines whose times are found by sampling.

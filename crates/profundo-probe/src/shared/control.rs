@@ -84,9 +84,9 @@ pub struct Control {
     pub period: AtomicU64,
     /// The period of the timers that count system time; 0 for none.
     pub system_period: AtomicU64,
-    /// The number of the command's pid namespace (the inode of `/proc/self/ns/pid`); 0 if unknown.
-    /// Processes in another one have ids that mean nothing to the command: they are followed, and
-    /// take no ring.
+    /// The number of the pid namespace of the programs (the inode of `/proc/self/ns/pid`), which is
+    /// the command's, too, unless `is_elsewhere` is set; 0 if unknown. Processes in another one
+    /// have ids that mean nothing to the command: they are followed, and take no ring.
     pub namespace: AtomicU64,
     /// The recorded allocations: on average one in so many bytes, or one of [`memory_kind`].
     pub memory: AtomicU64,
@@ -134,7 +134,11 @@ pub struct Control {
     /// 0 if the recording is kept as a whole. Otherwise its last minutes are kept, and this is
     /// incremented to have them written now: a file in the session's directory says where.
     pub keep: AtomicU32,
-    reserved: [AtomicU32; 6],
+    /// 1 if the programs are in another pid namespace than the command, which is that of
+    /// `namespace` then: `command` means nothing to them, and the command's lock on this file shows
+    /// that it is there.
+    pub is_elsewhere: AtomicU32,
+    reserved: [AtomicU32; 5],
     /// The rings.
     pub rings: [RingEntry; MAX_RINGS],
     /// The final reports, in a ring.

@@ -104,6 +104,17 @@ impl Store {
         })
     }
 
+    /// As [`Self::create`], for a directory whose programs cannot reach the user's cache.
+    pub fn create_apart(directory: &Path) -> std::io::Result<Self> {
+        Ok(Self {
+            files: HashMap::new(),
+            by_build_id: HashMap::new(),
+            tables: table_cache::begin_apart(directory)?,
+            worker: None,
+            epoch: 0,
+        })
+    }
+
     /// Takes the tables compiled since the last call.
     pub fn collect(&mut self) {
         let Some(worker) = &self.worker else { return };

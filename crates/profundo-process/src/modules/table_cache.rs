@@ -34,11 +34,16 @@ pub fn open(directory: &Path, place: Option<&Path>) -> io::Result<Tables> {
     let shared = shared(place).filter(|(_, kept)| std::os::unix::fs::symlink(kept, &path).is_ok());
     match shared {
         Some((tables, _)) => Ok(tables),
-        None => {
-            let file = options().create_new(true).open(&path)?;
-            Tables::begin(file)
-        }
+        None => begin_apart(directory),
     }
+}
+
+/// A table file of this session alone.
+pub fn begin_apart(directory: &Path) -> io::Result<Tables> {
+    let file = options()
+        .create_new(true)
+        .open(directory.join(file::TABLES))?;
+    Tables::begin(file)
 }
 
 fn options() -> OpenOptions {

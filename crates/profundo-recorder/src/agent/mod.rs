@@ -78,6 +78,8 @@ pub(crate) struct Agent {
     /// The process; 0 once it has executed another program.
     pid: u32,
     threads: Vec<Thread>,
+    /// Our numbers of its threads, by those that it has for them. `None`: they are the same.
+    outside: Option<HashMap<u32, u32>>,
     /// The numbers of living threads in the recording, by the kernel's numbers.
     numbers: HashMap<u32, u32>,
     /// The number of threads seen. Ended ones are not kept.
@@ -113,8 +115,10 @@ pub(crate) struct Agent {
 }
 
 impl Agent {
-    pub(crate) fn new(index: usize, map: Arc<RingMap>, pid: u32) -> Self {
+    /// `is_elsewhere`: its pid namespace is another one than ours.
+    pub(crate) fn new(index: usize, map: Arc<RingMap>, pid: u32, is_elsewhere: bool) -> Self {
         Self {
+            outside: is_elsewhere.then(HashMap::new),
             index,
             map,
             sums: None,

@@ -7,11 +7,13 @@ use std::sync::atomic::Ordering;
 
 use profundo_linux::account::Account;
 use profundo_linux::clock::Scale;
+use profundo_linux::container;
 use profundo_linux::perf::TaskClock;
 use profundo_linux::proc;
 use profundo_probe::ThreadRecord;
 use profundo_probe::random::PeriodDraw;
 use profundo_wire::recording::{Event, ThreadInfo};
+use profundo_wire::traced::{TracedCalls, TracedPlace};
 
 use super::blocking::{Checked, Rests, blocking_sample, suspicious};
 use super::call_clocks::ThreadCalls;
@@ -22,6 +24,8 @@ use super::{Agent, ClockPlan};
 pub(super) struct Thread {
     pub(super) index: usize,
     pub(super) tid: u32,
+    /// Its number in its own pid namespace.
+    pub(super) inside: u32,
     pub(super) name: [u8; 16],
     pub(super) clock: Option<TaskClock>,
     /// The clock that samples its system calls.
@@ -54,22 +58,25 @@ impl Agent {
     /// Notes threads that have begun, without emitting them. Their own timers sample them; those
     /// that ask for clocks get them ([`Self::update_clocks`]).
     pub(crate) fn note_new_threads(&mut self, plan: ClockPlan) {
-        let met = self.map.met();
+        let map = Arc::clone(&self.map);
+        let met = map.met();
         if self.met == 0 {
             self.choose_signal(plan.mark);
         }
         while self.met < met {
-            let Some(record) = self.map.record(self.met) else {
+            let Some(record) = map.record(self.met) else {
                 break;
             };
             // The record is not filled in yet; its thread rings again.
-            let tid = record.tid();
-            if tid == 0 {
+            let inside = record.tid();
+            if inside == 0 {
                 break;
             }
+            let tid = self.outside(inside);
             let mut thread = Thread {
                 index: self.met,
                 tid,
+                inside,
                 name: [0; 16],
                 clock: None,
                 calls: ThreadCalls::default(),
@@ -102,6 +109,34 @@ impl Agent {
                 thread.cpu.go(record.cpu_before.load(Ordering::Relaxed));
             }
             self.threads.push(thread);
+        }
+    }
+
+    /// Our number of a thread, by the number that the program has for it.
+    pub(crate) fn outside(&mut self, inside: u32) -> u32 {
+        /// No thread has this number, so that no other thread is taken for one that has ended.
+        const NO_THREAD: u32 = i32::MAX as u32;
+        let Some(known) = &mut self.outside else {
+            return inside;
+        };
+        // Numbers are used again.
+        let is_it = |tid: &u32| proc::number_inside(self.pid, *tid) == Some(inside);
+        if !known.get(&inside).is_some_and(is_it) {
+            known.extend(container::threads(self.pid));
+        }
+        let found = known.get(&inside).copied();
+        found.filter(is_it).unwrap_or(NO_THREAD)
+    }
+
+    /// Names the threads of counted calls by our numbers. Some have ended.
+    pub(crate) fn name_outside(&self, calls: &mut TracedCalls) {
+        let Some(known) = &self.outside else { return };
+        for node in &mut calls.nodes {
+            if let TracedPlace::Thread { tid, .. } = &mut node.place
+                && let Some(outside) = known.get(tid)
+            {
+                *tid = *outside;
+            }
         }
     }
 
@@ -189,7 +224,11 @@ impl Agent {
         let Some(record) = self.map.record(number as usize - 1) else {
             return;
         };
-        if record.tid() == tid && record.finish_unreported() {
+        let is_it = self
+            .threads
+            .iter()
+            .any(|thread| thread.index + 1 == number as usize && thread.inside == record.tid());
+        if is_it && record.finish_unreported() {
             // Release: the record is read in this turn or the next.
             self.header().news.store(1, Ordering::Release);
         }

@@ -24,7 +24,7 @@ impl Core {
             self.emitted.no_room = true;
             sink(Event::Note(format!(
                 "no room for more processes in {}: {trouble}",
-                self.transport.directory.path().display()
+                self.transport.directory.path_for_programs().display()
             )));
         }
         if let Some(trouble) = self
@@ -37,7 +37,7 @@ impl Core {
             sink(Event::Note(format!(
                 "no room for unwind tables in {}: {trouble}; some stacks are walked by frame \
                  pointers only",
-                self.transport.directory.path().display()
+                self.transport.directory.path_for_programs().display()
             )));
         }
         if starved != self.emitted.starved {

@@ -184,14 +184,13 @@ impl Processes {
 
     /// The modules of the process that forked the one with this ring: the child begins with the
     /// same.
-    pub(crate) fn modules_of_parent(&self, map: &RingMap) -> ModuleList {
+    pub(crate) fn modules_of_parent(&self, map: &RingMap, pid: u32) -> ModuleList {
         let header = &map.ring().header;
         let ring = header.parent_ring.load(Ordering::Relaxed) as usize;
         let parent = self
             .by_ring
             .get(&ring)
             .and_then(|key| self.programs.get(key));
-        let pid = header.parent.load(Ordering::Relaxed);
         if let Some(parent) = parent.filter(|parent| parent.pid == pid) {
             return parent.modules.clone();
         }
@@ -200,6 +199,15 @@ impl Processes {
         let mut ended = self.ended_modules.iter().rev();
         let parent = ended.find(|ended| ended.pid == pid && ended.started <= started);
         parent.map_or_else(ModuleList::default, |ended| ended.modules.clone())
+    }
+
+    /// The first child of a process that has begun and ended without being entered.
+    pub(crate) fn ended_child(&self, parent: u32) -> Option<u32> {
+        let parent = self.last_of.get(&parent)?;
+        let children = (self.newcomers.iter())
+            .filter(|(pid, child)| child.parent == *parent && !sys::is_alive(**pid));
+        let first = children.min_by_key(|(_, child)| child.began)?;
+        Some(*first.0)
     }
 
     /// Keeps the modules of an ended program, for children that are handled later.

@@ -41,7 +41,8 @@ impl Core {
         let ended = newcomer.ended;
         let began = newcomer.began;
         let key = self.enter_unseen(pid, newcomer, sink);
-        let word = last_word(self.control(), pid);
+        let inside = self.transport.numbers.inside(pid);
+        let word = inside.and_then(|inside| last_word(self.control(), inside));
         let was_deferred = word.is_some() || self.is_deferred(pid);
         self.forget_deferred(pid);
         let (code, times) = word.unzip();
@@ -99,7 +100,9 @@ impl Core {
         let wants_samples_only = options.agent.is_some()
             && options.wall.is_none()
             && options.memory.is_none()
-            && options.calls.is_none();
+            && options.calls.is_none()
+            // They leave their own numbers.
+            && self.transport.numbers.namespace().is_none();
         let control = self.control();
         control
             .defers

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use profundo_linux::clock::Scale;
+use profundo_linux::container::Numbers;
 use profundo_linux::sys;
+use profundo_probe::shared::ring_state;
 use profundo_process::modules::Store;
 use profundo_session::{Directory, Rings};
 
@@ -18,6 +20,8 @@ pub(crate) struct Transport {
     pub(crate) rings: Rings,
     pub(crate) store: Store,
     pub(crate) directory: Arc<Directory>,
+    /// The numbers by which the programs know themselves.
+    pub(crate) numbers: Numbers,
     /// The doorbell's count when rings were drained last.
     pub(crate) bell: u32,
     /// The words being drained; their memory is reused.
@@ -32,11 +36,17 @@ pub(crate) struct Transport {
 
 impl Transport {
     /// Transport over a directory whose files exist.
-    pub(crate) fn new(rings: Rings, store: Store, directory: Arc<Directory>) -> Self {
+    pub(crate) fn new(
+        rings: Rings,
+        store: Store,
+        directory: Arc<Directory>,
+        numbers: Numbers,
+    ) -> Self {
         Self {
             rings,
             store,
             directory,
+            numbers,
             bell: 0,
             words: Words::default(),
             words_drained: 0,
@@ -52,7 +62,20 @@ impl Transport {
 
     /// Whether a process has a ring.
     pub(crate) fn has_ring(&self, pid: u32) -> bool {
-        self.rings.has(pid, self.directory.control())
+        let control = self.directory.control();
+        match self.numbers.inside(pid) {
+            Some(inside) => self.rings.has(inside, control),
+            // One that has ended in a container may be any of those that were not answered.
+            None => self.rings.taken(control).iter().any(|(_, map)| {
+                map.ring().header.state.load(Ordering::Acquire) == ring_state::HELLO
+            }),
+        }
+    }
+
+    /// Whether the process of a ring is there, by the number that it has written.
+    fn is_there(&mut self, inside: u32) -> bool {
+        let pid = self.numbers.outside(inside);
+        pid.is_some_and(sys::is_alive)
     }
 
     /// Recycles rings whose processes ended before they said hello.
@@ -62,17 +85,18 @@ impl Transport {
         by_ring: &mut HashMap<usize, u32>,
         scale: &Scale,
     ) {
-        let control = self.directory.control();
+        let directory = Arc::clone(&self.directory);
+        let control = directory.control();
         for (index, _) in self.rings.taken(control) {
             let entry = control.rings.get(index);
             let pid = entry.map_or(0, |entry| entry.pid.load(Ordering::Relaxed));
             let is_unowned = match by_ring.get(&index) {
                 None => true,
                 // Refused: the ring stays until its process is gone.
-                Some(0) => !sys::is_alive(pid),
+                Some(0) => !self.is_there(pid),
                 Some(_) => false,
             };
-            if !is_unowned || (pid != 0 && sys::is_alive(pid)) {
+            if !is_unowned || (pid != 0 && self.is_there(pid)) {
                 self.silent.remove(&index);
                 continue;
             }

@@ -114,7 +114,7 @@ impl Part for Allocations {
         if !refused.is_empty() {
             add_note(format!(
                 "there was no room in {} to count what these programs allocate: {}",
-                core.transport.directory.path().display(),
+                core.transport.directory.path_for_programs().display(),
                 list(&refused)
             ));
         }

@@ -36,6 +36,8 @@ impl Part for Calls {
         }
         let has_interpreter = agent.header().python.load(Ordering::Relaxed) != 0;
         let mut counted = take_calls(core.transport.directory.path(), agent.index);
+        (counted.interpreter.iter_mut().chain(&mut counted.native))
+            .for_each(|calls| agent.name_outside(calls));
         let version = Version::of_packed(agent.header().python.load(Ordering::Relaxed));
         let too_old = version.filter(|version| version.is_too_old());
         if let (0, None, Some(version)) = (refused, &counted.interpreter, too_old) {

@@ -2,7 +2,7 @@
 //! Its events are emitted after that.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use profundo_linux::proc;
 use profundo_linux::sys;
@@ -15,6 +15,9 @@ use super::Recorder;
 use crate::agent::Agent;
 use crate::core::Core;
 use crate::program::{Program, Way};
+
+/// The number of no process, for one that has ended in a container before its number was known.
+const NO_PROCESS: u32 = i32::MAX as u32;
 
 impl Recorder {
     /// Answers all processes that have said hello.
@@ -35,19 +38,14 @@ impl Recorder {
             })
             .collect();
         arrived.sort_by_key(|(started, index, _)| (*started, *index));
+        let (processes, numbers) = (&self.core.processes, &mut self.core.transport.numbers);
         let is_orphan = |(_, _, map): &(u64, usize, Arc<RingMap>)| {
             let header = &map.ring().header;
-            let (pid, parent) = (&header.pid, &header.parent);
-            !self
-                .core
-                .processes
-                .newcomers
-                .contains_key(&pid.load(Ordering::Relaxed))
-                && !self
-                    .core
-                    .processes
-                    .last_of
-                    .contains_key(&parent.load(Ordering::Relaxed))
+            let mut number = |word: &AtomicU32| numbers.outside(word.load(Ordering::Relaxed));
+            let (pid, parent) = (number(&header.pid), number(&header.parent));
+            let Some(pid) = pid else { return true };
+            !processes.newcomers.contains_key(&pid)
+                && !parent.is_some_and(|parent| processes.last_of.contains_key(&parent))
         };
         if arrived.iter().any(is_orphan) {
             // Its parent has deferred its own entry, and the kernel has reported both.
@@ -63,19 +61,29 @@ impl Recorder {
 
     fn answer_hello(&mut self, index: usize, map: Arc<RingMap>, sink: &mut dyn FnMut(Event<'_>)) {
         let header = &map.ring().header;
-        let pid = header.pid.load(Ordering::Relaxed);
+        let inside = header.pid.load(Ordering::Relaxed);
+        let numbers = &mut self.core.transport.numbers;
+        let above = numbers.outside(header.parent.load(Ordering::Relaxed));
+        let above = above.unwrap_or(NO_PROCESS);
+        let pid = numbers.outside(inside).unwrap_or_else(|| {
+            // It has ended before it could be looked at: its parent's first child that has.
+            let pid = self.core.processes.ended_child(above);
+            pid.inspect(|&pid| numbers.note(inside, pid))
+                .unwrap_or(NO_PROCESS)
+        });
         let pidfd = sys::pidfd_open(pid);
         // It ended between two turns; its samples are kept all the same.
         let is_gone = pidfd.as_ref().is_err_and(is_gone);
         let forked = header.kind.load(Ordering::Relaxed) == start_kind::FORK;
         let started = header.started.load(Ordering::Relaxed);
         let modules = if forked {
-            self.core.processes.modules_of_parent(&map)
+            self.core.processes.modules_of_parent(&map, above)
         } else {
             ModuleList::default()
         };
         let key = self.core.processes.last_key + 1;
-        let agent = Agent::new(index, Arc::clone(&map), pid);
+        let is_elsewhere = numbers.namespace().is_some();
+        let agent = Agent::new(index, Arc::clone(&map), pid, is_elsewhere);
         let mut program = Program::new(key, pid, started, Way::Agent(Box::new(agent)), modules);
         program.pidfd = pidfd.ok();
         if !forked || program.modules.loaded().is_empty() {
@@ -175,7 +183,9 @@ impl Recorder {
             .newcomers
             .get(&pid)
             .map(|newcomer| newcomer.parent);
-        let by_pid = (processes.last_of).get(&agent.header().parent.load(Ordering::Relaxed));
+        let numbers = &mut self.core.transport.numbers;
+        let above = numbers.outside(agent.header().parent.load(Ordering::Relaxed));
+        let by_pid = above.and_then(|above| processes.last_of.get(&above));
         let first = parent.or(newcomer.filter(|&key| key != 0));
         first.or(by_pid.copied()).unwrap_or(0)
     }

@@ -52,6 +52,10 @@ impl Recorder {
         if keep == std::mem::replace(&mut self.kept, keep) || keep == KEEPS {
             return Vec::new();
         }
+        // The files there say what we are to write, and where.
+        if self.core.transport.directory.is_elsewhere() {
+            return Vec::new();
+        }
         KeepRequest::take_all(self.core.transport.directory.path())
     }
 

@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 
 use profundo_linux::account::Account;
 use profundo_linux::clock::Scale;
+use profundo_linux::container::{AsUser, Numbers};
 use profundo_linux::perf::{Begins, SideBand, Signal, TaskClock};
 use profundo_linux::{proc, sys};
 use profundo_permits::{may_be_read, perf_refused, without_proc};
@@ -51,9 +52,17 @@ impl Recorder {
                 Some(ChildLimit { resource, soft })
             })
             .collect();
-        let directory = Arc::new(Directory::create(options.place.as_deref())?);
+        let place = options.place.as_deref();
+        let directory = Arc::new(match options.within {
+            Some(pid) => {
+                may_be_read(pid).map_err(Error::Refused)?;
+                Directory::create_for(pid, place)?
+            }
+            None => Directory::create(place)?,
+        });
+        let numbers = options.within.map(Numbers::of).unwrap_or_default();
         let failed = |source| SessionError::File {
-            path: directory.path().to_owned(),
+            path: directory.path_for_programs().to_owned(),
             source,
         };
         let mut notes = Vec::new();
@@ -69,6 +78,12 @@ impl Recorder {
         }
         let control = directory.control();
         configure(control, &options, engine);
+        if let Some(namespace) = numbers.namespace() {
+            control.namespace.store(namespace, Ordering::Relaxed);
+            control.is_elsewhere.store(1, Ordering::Relaxed);
+        }
+        // Their files get the owner of the directory.
+        let guard = AsUser::owning(directory.path());
         if let Some(lines) = options
             .calls
             .as_ref()
@@ -82,7 +97,13 @@ impl Recorder {
             SessionState::Running
         };
         // Tables first: rings can do with less room.
-        let store = Store::create(directory.path(), options.cache.as_deref()).map_err(failed)?;
+        let store = match directory.is_elsewhere() {
+            // The user's cache cannot be reached from there.
+            true => Store::create_apart(directory.path()),
+            false => Store::create(directory.path(), options.cache.as_deref()),
+        };
+        let store = store.map_err(failed)?;
+        drop(guard);
         let rings = Rings::create(directory.path(), control).map_err(failed)?;
         // Release: agents that see the session running see the rest.
         control.state.store(state as u32, Ordering::Release);
@@ -96,7 +117,7 @@ impl Recorder {
         let schedule = Schedule::begin(first, options.period);
         let core = Core {
             processes: Processes::default(),
-            transport: Transport::new(rings, store, directory),
+            transport: Transport::new(rings, store, directory, numbers),
             engine,
             scale,
             running: !options.paused,

@@ -35,6 +35,7 @@ impl Recorder {
         for (time, record) in records {
             match record {
                 Record::Fork { pid, parent, .. } if pid != parent => {
+                    self.core.transport.numbers.learn(pid);
                     self.forked(pid, parent, time);
                 }
                 Record::Fork { .. } => {}

@@ -109,6 +109,18 @@ impl Recorder {
         self.core.transport.directory.path()
     }
 
+    /// The session's directory, by the path that the programs have for it.
+    pub fn directory_for_programs(&self) -> &std::path::Path {
+        self.core.transport.directory.path_for_programs()
+    }
+
+    /// Whether the agent can open the session's files in a process, and is known by its number.
+    pub fn is_reached_by(&self, pid: u32) -> bool {
+        let transport = &self.core.transport;
+        transport.directory.is_reached_by(pid)
+            && transport.numbers.namespace() == profundo_linux::container::other_namespace(pid)
+    }
+
     /// The limits raised for this command, which its child must have as they were.
     pub fn child_limits(&self) -> &[ChildLimit] {
         &self.limits

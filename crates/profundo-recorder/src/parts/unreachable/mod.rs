@@ -55,7 +55,12 @@ impl Part for Unreachable {
             if !step(search_state::WANTED, search_state::BEGUN) {
                 continue;
             }
-            let session = core.transport.directory.path().as_os_str().as_bytes();
+            let session = core
+                .transport
+                .directory
+                .path_for_programs()
+                .as_os_str()
+                .as_bytes();
             let agents = core
                 .options
                 .agent
