@@ -1,7 +1,7 @@
 //! Names of the functions that make system calls.
 //!
-//! One call has many names: `read` is `__libc_read` in the C library, `__x64_sys_read` in the kernel
-//! and `syscall.read` in Go. And some functions only hand on the call that they are given.
+//! One call has many names: `read` is `__libc_read` in the C library, `__x64_sys_read` in the
+//! kernel and `syscall.read` in Go. And some functions only hand on the call that they are given.
 
 /// A function's name without the affixes that C libraries, the kernel and Go add to those of system
 /// calls.

@@ -1,5 +1,5 @@
-//! A part of a list that is too long for one run: every Nth entry, from the Kth on. The N parts have
-//! each entry once. Neighbours in the list are alike, so each part has some of every kind.
+//! A part of a list that is too long for one run: every Nth entry, from the Kth on. The N parts
+//! have each entry once. Neighbours in the list are alike, so each part has some of every kind.
 
 use std::str::FromStr;
 

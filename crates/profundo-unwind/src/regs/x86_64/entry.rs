@@ -1,5 +1,5 @@
-//! Code that CPython's JIT compiler made, in 3.13 and 3.14. It has no unwind information and keeps no
-//! frame pointer, and its pieces push one word or some before they call a function.
+//! Code that CPython's JIT compiler made, in 3.13 and 3.14. It has no unwind information and keeps
+//! no frame pointer, and its pieces push one word or some before they call a function.
 //!
 //! The interpreter enters it by an *entry*: a few instructions before the code that save registers,
 //! call it and restore them. The return address into an entry is the nearest word on the stack
