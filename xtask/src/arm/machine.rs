@@ -28,8 +28,8 @@ const PACKAGES: &[&str] = &[
 
 /// Busybox under the names of programs.
 const PROGRAMS: &[&str] = &[
-    "cat", "cmp", "echo", "env", "grep", "head", "ls", "mkdir", "mount", "poweroff", "sed", "seq",
-    "sh", "sleep", "tail", "tr", "uname", "wc",
+    "cat", "cmp", "echo", "env", "grep", "head", "ls", "mkdir", "mount", "poweroff", "rm", "sed",
+    "seq", "sh", "sleep", "tail", "tr", "uname", "wc",
 ];
 
 /// The first process.
