@@ -120,30 +120,33 @@ static void handle(int signal) { handled = signal; }
 static int one(const char *call) {
     struct sigaction action = {.sa_handler = handle};
     sigaction(SIGUSR1, &action, 0);
-    if (!strcmp(call, "sleep")) {
-        double began = now();
-        struct timespec time = {12, 0};
-        int slept = nanosleep(&time, 0);
-        double took = now() - began;
-        return slept == 0 && took > 11.9 && took < 12.9 ? 5 : 1;
-    }
-    if (!strcmp(call, "suspend")) {
-        sigset_t all, none;
-        sigemptyset(&none);
-        sigfillset(&all);
-        sigprocmask(SIG_SETMASK, &all, 0);
-        return sigsuspend(&none) == -1 && errno == EINTR && handled == SIGUSR1 ? 5 : 1;
-    }
-    if (!strcmp(call, "poll")) return poll(0, 0, -1) == -1 && errno == EINTR && handled ? 5 : 1;
-    if (!strcmp(call, "epoll")) {
-        struct epoll_event got;
-        int queue = epoll_create1(0);
-        return epoll_wait(queue, &got, 1, -1) == -1 && errno == EINTR && handled ? 5 : 1;
-    }
+    double began = now();
     char byte = 0;
-    if (!strcmp(call, "read"))
-        return pipe(ends) == 0 && read(ends[0], &byte, 1) == -1 && errno == EINTR && handled ? 5 : 1;
-    return 2;
+    struct epoll_event got;
+    struct timespec time = {45, 0};
+    int is = 0, result = 0;
+    if (!strcmp(call, "sleep")) {
+        result = nanosleep(&time, 0);
+        double took = now() - began;
+        is = result == 0 && took > 44.9 && took < 46;
+    } else {
+        if (!strcmp(call, "suspend")) {
+            sigset_t all, none;
+            sigemptyset(&none);
+            sigfillset(&all);
+            sigprocmask(SIG_SETMASK, &all, 0);
+            result = sigsuspend(&none);
+        } else if (!strcmp(call, "poll")) {
+            result = poll(0, 0, -1);
+        } else if (!strcmp(call, "epoll")) {
+            result = epoll_wait(epoll_create1(0), &got, 1, -1);
+        } else if (!strcmp(call, "read") && pipe(ends) == 0) {
+            result = read(ends[0], &byte, 1);
+        }
+        is = result == -1 && errno == EINTR && handled == SIGUSR1;
+    }
+    if (!is) printf("odd: %s %d, errno %d, signal %d, %.1f s\n", call, result, errno, handled, now() - began);
+    return is ? 5 : 1;
 }
 
 int main(int count, char **arguments) {

@@ -82,7 +82,7 @@ for way in "" --inside --memory --memory=exact --trace; do
     entered "threads ${way:-from outside}" 7 $way
     same "threads ${way:-from outside}: no call has failed" "$(cat output)" "0 odd"
     /work/profundo report functions entered.profundo > functions 2>&1
-    expect "threads ${way:-from outside}: functions have names" "sum" functions
+    expect "threads ${way:-from outside}: functions have names" "computes" functions
 done
 /work/profundo report allocs entered.profundo > allocs 2>&1
 expect "threads: allocations have names" "allocates" allocs
