@@ -67,7 +67,7 @@ expect "attach: functions have names" "hot" functions
 # A program that runs already is entered: it goes on, and ends as always.
 entered() {
     name=$1; code=$2; shift 2
-    /work/profundo attach -o entered.profundo --duration 3 "$@" "$running" > recorded 2> said
+    /work/profundo attach -o entered.profundo --duration 2 "$@" "$running" > recorded 2> said
     same "$name: attach ends well" "$?" 0
     cat said
     : > stop
@@ -75,8 +75,7 @@ entered() {
     same "$name: the program ends as it does" "$?" "$code"
     rm -f stop
 }
-for way in "" --inside --memory --memory=exact --trace; do
-    [ "$way" = --trace ] && continue
+for way in "" --inside --memory --memory=exact; do
     /work/enter all stop > output & running=$!
     sleep 1
     entered "threads ${way:-from outside}" 7 $way
@@ -118,4 +117,24 @@ for way in --inside --memory --memory=exact --trace; do
     /work/profundo report $report entered.profundo > report 2>&1
     case $way in --memory*) expect "Python $way: functions" keep report ;; *) expect "Python $way: functions" fib report ;; esac
 done
+# Objects of a Python program, and blocks of a native one whose allocations are counted.
+python3.13 steady.py > output & running=$!
+sleep 2
+/work/profundo heap "$running" --types > heap 2>&1
+expect "a heap snapshot of Python" bytes heap
+: > stop
+wait "$running"
+same "a heap snapshot: the program ends as it does" "$? $(cat output)" "0 done"
+rm -f stop
+/work/profundo record --memory=exact -o memory.profundo -- /work/enter all stop > output 2> said & recording=$!
+sleep 4
+for folder in /proc/[0-9]*; do
+    [ "$(cat "$folder/comm" 2> /dev/null)" = enter ] && running=${folder#/proc/}
+done
+/work/profundo heap "$running" > heap 2>&1
+expect "a heap snapshot of native blocks" "enter" heap
+: > stop
+wait "$recording"
+same "native blocks: the program ends as it does" "$? $(head -n 1 output)" "7 0 odd"
+rm -f stop
 echo "all is done"

@@ -50,11 +50,6 @@ pub struct Stopper {
 /// A thread that was asked to stop and has not done so yet.
 #[derive(Debug)]
 struct Late {
-    #[cfg_attr(
-        target_arch = "x86_64",
-        expect(dead_code, reason = "not asked for there")
-    )]
-    pid: u32,
     tid: i32,
     /// When it was last seen running.
     running: Instant,
@@ -169,7 +164,6 @@ impl Stopper {
             Ok((Stop::Gone, _)) => return Err(NotHeld::Gone),
             Err(running) => {
                 self.late.push(Late {
-                    pid,
                     tid: id,
                     running,
                     may_have_waited,
@@ -365,8 +359,9 @@ pub fn wait_for_stop(tid: i32, patience: Duration) -> Option<Stop> {
     loop {
         match stop_of(tid, None) {
             Some(stop) => return Some(stop),
-            None if polls < SPINS => std::hint::spin_loop(),
+            // On a slow machine, even the tries without a pause take long.
             None if began.elapsed() > patience => return None,
+            None if polls < SPINS => std::hint::spin_loop(),
             None => std::thread::sleep(PAUSE),
         }
         polls += 1;

@@ -1,10 +1,8 @@
 //! aarch64: the registers of a held thread, and the system call that it was in.
 //!
 //! The kernel has already set a call that it will restart back to its instruction, and forgotten
-//! its number. A call that returns `EINTR` has lost its first argument: the kernel still has it,
-//! and tells it in `/proc` while the thread has the number of a call.
-
-use std::path::Path;
+//! its number. A call that returns `EINTR` has lost its first argument, so a thread that waits is
+//! asked for it before.
 
 use profundo_linux::sys;
 use profundo_unwind::{General, Regs};
@@ -12,9 +10,8 @@ use profundo_unwind::{General, Regs};
 use super::super::blocked::{Activity, Blocked, activity};
 use super::{Held, Late, request};
 
-/// Linux's numbers of the general registers, and of a call's number.
+/// Linux's number of the general registers.
 const NT_PRSTATUS: usize = 1;
-const NT_ARM_SYSTEM_CALL: usize = 0x404;
 
 /// The length of the instruction `svc`, and its bytes.
 const SYSCALL: u64 = 4;
@@ -27,19 +24,16 @@ impl Late {
         if signal == 0
             && let Some(mut regs) = registers(self.tid)
         {
-            restart_call(self.pid, self.tid, &mut regs, call, self.may_have_waited);
+            restart_call(self.tid, &mut regs, call, self.may_have_waited);
         }
         let _ = request(libc::PTRACE_DETACH, self.tid, 0, signal as usize);
     }
 }
 
 impl Held {
-    /// As [`restart_call`], for a thread that has just been stopped again.
-    pub(super) fn restart_interrupted(&self) {
-        if let Some(mut regs) = registers(self.tid) {
-            restart_call(self.pid, self.tid, &mut regs, None, false);
-        }
-    }
+    /// A thread that has just been stopped again may be in any call, whose first argument is lost.
+    #[expect(clippy::unused_self, reason = "elsewhere it is set back")]
+    pub(super) fn restart_interrupted(&self) {}
 
     pub(super) fn read_registers(&mut self, may_have_waited: bool) -> bool {
         let Some(mut regs) = registers(self.tid) else {
@@ -47,7 +41,7 @@ impl Held {
         };
         if self.signal == 0 {
             let call = self.call.as_ref();
-            self.is_restarted = restart_call(self.pid, self.tid, &mut regs, call, may_have_waited);
+            self.is_restarted = restart_call(self.tid, &mut regs, call, may_have_waited);
         }
         self.is_after_a_call = is_at_call(self.pid, regs.pc);
         let [first @ .., _, _, _, _, _, _, _, _, _, _, _, _, _, _, _] = regs.regs;
@@ -92,40 +86,29 @@ fn is_at_call(pid: u32, next: u64) -> bool {
 }
 
 /// A few system calls do not continue after a stop, but return `EINTR`. This one is set back to its
-/// instruction, if it is certain that the thread is in it: it waited in the same one before it was
-/// held, or in the meantime it has begun one of `epoll`. If the thread may have waited for long,
-/// and for a limited time, its call returns `EINTR`, as after any stop: it would wait for the whole
-/// time again. So does one that lets signals in while it waits: only the kernel could set that back.
+/// instruction, if it is the one that the thread waited in before it was held. If the thread may
+/// have waited for long, and for a limited time, its call returns `EINTR`, as after any stop: it
+/// would wait for the whole time again. So does one that lets signals in while it waits: only the
+/// kernel could set that back. Returns whether the call begins anew.
 fn restart_call(
-    pid: u32,
     tid: i32,
     regs: &mut libc::user_regs_struct,
     before: Option<&Blocked>,
     may_have_waited: bool,
 ) -> bool {
     let number = regs.regs[8] as i64;
-    let mut code = [0; 4];
-    let place = regs.pc.wrapping_sub(SYSCALL);
+    let Some(before) = before.filter(|before| is_same(before, regs)) else {
+        return false;
+    };
     if regs.regs[0] as i64 != -i64::from(libc::EINTR)
-        || sys::read_memory(pid, place, &mut code) != code.len()
-        || code != SVC_0
         || may_have_waited && has_limit(number, regs)
         || has_mask(number, regs)
     {
         return false;
     }
-    let Some(first) = first_argument(pid, tid, number) else {
-        return false;
-    };
-    let is_same = before.is_some_and(|before| {
-        before.call == number && before.arguments[0] == first && before.ip == regs.pc
-    });
-    if !is_same && !(waits_for_events(number) && is_event_queue(pid, first)) {
-        return false;
-    }
     let mut restarted = *regs;
-    restarted.pc = place;
-    restarted.regs[0] = first;
+    restarted.pc = regs.pc.wrapping_sub(SYSCALL);
+    restarted.regs[0] = before.arguments[0];
     let mut vector = libc::iovec {
         iov_base: (&raw mut restarted).cast(),
         iov_len: size_of_val(&restarted),
@@ -138,36 +121,12 @@ fn restart_call(
     is_set
 }
 
-/// The first argument of the last call that a held thread has made. The thread has the number of a
-/// call while `/proc` is asked: without one, no arguments are told.
-fn first_argument(pid: u32, tid: i32, number: i64) -> Option<u64> {
-    const NO_CALL: i32 = -1;
-    let set = |number: i32| {
-        let mut vector = libc::iovec {
-            iov_base: (&raw const number).cast_mut().cast(),
-            iov_len: size_of_val(&number),
-        };
-        let place = &raw mut vector as usize;
-        request(libc::PTRACE_SETREGSET, tid, NT_ARM_SYSTEM_CALL, place).is_ok()
-    };
-    if !set(i32::try_from(number).ok().filter(|&number| number >= 0)?) {
-        return None;
-    }
-    let asked = activity(pid, tid as u32);
-    set(NO_CALL);
-    match asked {
-        Activity::Blocked(blocked) if blocked.call == number => Some(blocked.arguments[0]),
-        _ => None,
-    }
-}
-
-fn waits_for_events(number: i64) -> bool {
-    matches!(number, libc::SYS_epoll_pwait | libc::SYS_epoll_pwait2)
-}
-
-fn is_event_queue(pid: u32, descriptor: u64) -> bool {
-    let link = std::fs::read_link(format!("/proc/{pid}/fd/{descriptor}"));
-    link.is_ok_and(|to| to == Path::new("anon_inode:[eventpoll]"))
+/// Whether a held thread is behind the call that it waited in.
+fn is_same(before: &Blocked, regs: &libc::user_regs_struct) -> bool {
+    let [_, arguments @ ..] = before.arguments;
+    before.call == regs.regs[8] as i64
+        && (before.ip, before.sp) == (regs.pc, regs.sp)
+        && regs.regs[1..6] == arguments
 }
 
 /// Whether a system call that returns `EINTR` after a stop waits for a limited time.
