@@ -14,33 +14,32 @@
 //! In the end it is stopped once more, with its first registers, so that the kernel restarts the
 //! call that it was in, or delivers a signal that has arrived meanwhile.
 
+#[cfg(target_arch = "aarch64")]
+pub(super) mod aarch64;
+#[cfg(target_arch = "x86_64")]
+pub(super) mod x86_64;
+
+#[cfg(target_arch = "aarch64")]
+pub(super) use aarch64 as machine;
+#[cfg(target_arch = "x86_64")]
+pub(super) use x86_64 as machine;
+
 use std::io;
-use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use profundo_process::reading::{Held, Registers, Stop};
 
-use super::frame::{self, Frame};
+use super::frame::Frame;
 use super::held_signals::HeldSignals;
-use super::ptrace::{PTRACE_GETSIGMASK, Request, request};
-use super::safe_point::{Instructions, SYSCALL};
+use super::ptrace::{PTRACE_GETSIGMASK, request};
+use super::refused::Refused;
+use super::safe_point::Instructions;
 use super::stacks::Stacks;
+use machine::{Before, Registers as Words};
 
 /// The longest time of a call. It may wait for a lock of another thread.
 const PATIENCE: Duration = Duration::from_secs(10);
-
-/// The size of the extended state of the largest CPUs.
-const STATE_BYTES: usize = 32 << 10;
-
-/// Linux's number of the extended state.
-const NT_X86_XSTATE: usize = 0x202;
-
-/// The call number of a thread that is not in a system call.
-const NO_CALL: u64 = u64::MAX;
-
-/// The area below the stack pointer that belongs to the function.
-const RED_ZONE: u64 = 128;
 
 /// The stop signal of a system call, which distinguishes it from a signal's.
 const AT_CALL: i32 = libc::SIGTRAP | 0x80;
@@ -49,8 +48,7 @@ const AT_CALL: i32 = libc::SIGTRAP | 0x80;
 #[derive(Debug)]
 pub(super) struct Borrowed {
     held: Held,
-    before: libc::user_regs_struct,
-    state: Vec<u8>,
+    before: Before,
     /// The signals that the thread blocks.
     mask: u64,
     instructions: Instructions,
@@ -83,15 +81,16 @@ impl From<io::Error> for Failed {
 }
 
 impl Borrowed {
-    /// Borrows a held thread.
+    /// Borrows a held thread. `None`: it is in the middle of something that could not be put back.
     pub(super) fn take(
         held: Held,
         instructions: Instructions,
         stacks: &Stacks,
-    ) -> io::Result<Self> {
+    ) -> Result<Option<Self>, Refused> {
         let tid = held.tid();
-        let before = registers(tid)?;
-        let state = state(tid)?;
+        let Some(before) = Before::of(&held, instructions)? else {
+            return Ok(None);
+        };
         let mask = mask(tid)?;
         request(
             tid,
@@ -100,12 +99,11 @@ impl Borrowed {
             libc::PTRACE_O_TRACESYSGOOD as usize,
         )?;
         let mut borrowed = Self {
+            own_stack: stacks.lower_end(before.stack(), before.own_data(tid)?),
             held,
             before,
-            state,
             mask,
             instructions,
-            own_stack: stacks.lower_end(before.rsp, before.fs_base),
             frame: 0,
             has_begun: false,
             is_lost: false,
@@ -114,7 +112,7 @@ impl Borrowed {
         };
         // If its stack cannot be written from outside, the first call has no frame.
         let _ = borrowed.put_frame_on_own_stack();
-        Ok(borrowed)
+        Ok(Some(borrowed))
     }
 
     /// Whether the thread is on a stack with room for a frame. Another one has none at its first
@@ -131,14 +129,19 @@ impl Borrowed {
     }
 
     fn frame_below(&self, end: u64) -> Frame {
-        let back = self.instructions.back;
-        frame::below(end, back, &self.before, &self.state, self.mask)
+        let registers = self.before.way_back();
+        self.frame_for(end, &registers, self.mask)
+    }
+
+    fn frame_for(&self, end: u64, registers: &Words, mask: u64) -> Frame {
+        self.before
+            .frame(end, self.instructions.back, registers, mask)
     }
 
     /// Puts the frame onto the thread's own stack: other memory for it is not there yet, or is
     /// about to go. A stack without room is left alone.
     pub(super) fn put_frame_on_own_stack(&mut self) -> io::Result<()> {
-        let end = self.before.rsp - RED_ZONE;
+        let end = self.before.stack() - machine::RED_ZONE;
         match self.own_stack {
             Some(lower_end) if self.frame_below(end).place >= lower_end => self.put_frame(end),
             _ => Ok(()),
@@ -147,48 +150,33 @@ impl Borrowed {
 
     /// Makes a system call. `Err`: it was not made. Its result may be an error as well.
     pub(super) fn system(&mut self, number: i64, arguments: [u64; 6]) -> Result<i64, Failed> {
-        let [rdi, rsi, rdx, r10, r8, r9] = arguments;
-        self.begin(libc::user_regs_struct {
-            rip: self.instructions.call,
-            rsp: self.frame,
-            rax: number as u64,
-            orig_rax: NO_CALL,
-            rdi,
-            rsi,
-            rdx,
-            r10,
-            r8,
-            r9,
-            ..self.before
-        })?;
+        let registers = self.at_call(number, arguments, self.frame);
+        self.begin(&registers)?;
         // On entry, and on exit.
         self.go_on()?;
         self.go_on()?;
-        Ok(registers(self.held.tid())?.rax as i64)
+        Ok(machine::result(&machine::registers(self.held.tid())?))
+    }
+
+    /// The registers of a system call that is about to be made. The frame lies at `stack`.
+    fn at_call(&self, number: i64, arguments: [u64; 6], stack: u64) -> Words {
+        self.before
+            .at_call(self.instructions, number, arguments, stack)
     }
 
     /// Copies the process with the bare system call. The copy is held by us and does not run; when
     /// resumed, it ends without running any of the program's instructions. Its frames lie below
     /// `end`. Returns the copy's number in the program's namespace.
     pub(super) fn copy(&mut self, end: u64) -> Result<i64, Failed> {
-        let Instructions { call, back } = self.instructions;
-        let step = |number: i64, rsi: u64, rsp: u64| libc::user_regs_struct {
-            rip: call,
-            rsp,
-            rax: number as u64,
-            orig_rax: NO_CALL,
-            rdi: 0,
-            rsi,
-            rdx: 0,
-            r10: 0,
-            ..self.before
+        let step = |number: i64, second: u64, stack: u64| {
+            self.at_call(number, [0, second, 0, 0, 0, 0], stack)
         };
         // It returns to the first of them: a reader at the other end of one of the program's pipes
         // must not wait for the copy.
         let last = step(libc::SYS_exit_group, 0, end);
-        let last = frame::below(end, back, &last, &self.state, u64::MAX);
+        let last = self.frame_for(end, &last, u64::MAX);
         let first = step(libc::SYS_close_range, u64::from(u32::MAX), last.place);
-        let first = frame::below(last.place, back, &first, &self.state, u64::MAX);
+        let first = self.frame_for(last.place, &first, u64::MAX);
         for frame in [&last, &first] {
             super::write_memory(self.held.pid(), frame.place, &frame.bytes)?;
         }
@@ -220,14 +208,8 @@ impl Borrowed {
     /// Calls a function for its result, which must not be a small number: if we are killed at that
     /// moment, it is taken for a system call's number.
     pub(super) fn ask(&mut self, function: u64, arguments: [u64; 3]) -> Result<u64, Failed> {
-        let Instructions { call, .. } = self.instructions;
-        let returns = [call, call + SYSCALL];
-        let place = self.frame - 16;
-        super::write_memory(
-            self.held.pid(),
-            place,
-            &returns.map(u64::to_le_bytes).concat(),
-        )?;
+        let (place, returns) = machine::way_with_result(self.instructions, self.frame);
+        super::write_memory(self.held.pid(), place, &returns)?;
         self.call_until(function, arguments, place)
     }
 
@@ -258,7 +240,8 @@ impl Borrowed {
 
     /// Whether the thread, which is held, has its stack there.
     fn is_in(&self, room: &Range<u64>) -> io::Result<bool> {
-        Ok(room.contains(&registers(self.held.tid())?.rsp))
+        let now = machine::registers(self.held.tid())?;
+        Ok(room.contains(&machine::stack(&now)))
     }
 
     /// Takes the thread as it is now: it has gone back, and has run on.
@@ -267,8 +250,7 @@ impl Borrowed {
         self.is_back = true;
         self.has_begun = false;
         self.held.settle_call();
-        self.before = registers(tid)?;
-        self.state = state(tid)?;
+        self.before = Before::now(tid)?;
         self.mask = mask(tid)?;
         self.own_stack = None;
         // Signals that were held meanwhile are handed over when it resumes.
@@ -333,52 +315,39 @@ impl Borrowed {
         }
     }
 
-    /// Calls a function. Returns the number of the system call that it reaches through its return
-    /// address, which lies at `rsp`.
-    fn call_until(&mut self, function: u64, arguments: [u64; 3], rsp: u64) -> Result<u64, Failed> {
-        self.begin_call(function, arguments, rsp)?;
-        self.follow_back(rsp)
+    /// Calls a function, which returns to the way back at `stack`. Returns its result, if that was
+    /// asked for.
+    fn call_until(
+        &mut self,
+        function: u64,
+        arguments: [u64; 3],
+        stack: u64,
+    ) -> Result<u64, Failed> {
+        self.begin_call(function, arguments, stack)?;
+        self.follow_back(stack)
     }
 
-    fn begin_call(&mut self, function: u64, arguments: [u64; 3], rsp: u64) -> Result<(), Failed> {
-        let [rdi, rsi, rdx] = arguments;
-        self.begin(libc::user_regs_struct {
-            rip: function,
-            rsp,
-            rbp: 0,
-            // The number of vector registers with arguments.
-            rax: 0,
-            orig_rax: NO_CALL,
-            rdi,
-            rsi,
-            rdx,
-            // The direction flag is clear in any function.
-            eflags: self.before.eflags & !0x400,
-            ..self.before
-        })
+    fn begin_call(&mut self, function: u64, arguments: [u64; 3], stack: u64) -> Result<(), Failed> {
+        let registers = self
+            .before
+            .at_function(self.instructions, function, arguments, stack);
+        self.begin(&registers)
     }
 
     /// Follows the thread to the system call that it reaches through its return address.
-    fn follow_back(&mut self, rsp: u64) -> Result<u64, Failed> {
+    fn follow_back(&mut self, stack: u64) -> Result<u64, Failed> {
         let began = Instant::now();
         loop {
             self.go_on()?;
-            let now = registers(self.held.tid())?;
-            if now.rsp == rsp + 8 && self.instructions.are_before(now.rip) {
+            let tid = self.held.tid();
+            let now = machine::registers(tid)?;
+            if machine::is_back(&now, self.instructions, stack) {
                 // A call that does nothing takes its place: an invalid one would end a program that
                 // restricts its calls. If we are killed before the next call, the thread must not
                 // run on behind the end of a handler.
-                let Instructions { call, back } = self.instructions;
-                let is_end = now.rip != call + SYSCALL;
-                let none = libc::user_regs_struct {
-                    orig_rax: libc::SYS_getpid as u64,
-                    rip: if is_end { back } else { now.rip },
-                    ..now
-                };
-                set_registers(self.held.tid(), &none)?;
+                let result = machine::call_nothing(tid, &now, self.instructions)?;
                 self.go_on()?;
-                // On entry, the kernel keeps the number in another register.
-                return Ok(now.orig_rax);
+                return Ok(result);
             }
             if began.elapsed() > PATIENCE {
                 self.is_lost = true;
@@ -387,11 +356,11 @@ impl Borrowed {
         }
     }
 
-    fn begin(&mut self, registers: libc::user_regs_struct) -> Result<(), Failed> {
+    fn begin(&mut self, registers: &Words) -> Result<(), Failed> {
         if self.is_lost {
             return Err(Failed::Late);
         }
-        set_registers(self.held.tid(), &registers)?;
+        machine::begin(self.held.tid(), registers)?;
         self.has_begun = true;
         Ok(())
     }
@@ -430,23 +399,25 @@ impl Borrowed {
     /// be waiting for this thread. In the middle of anything else it is left to finish and to
     /// return by itself.
     fn may_give_up(&mut self) -> bool {
-        self.stop()
-            && registers(self.held.tid())
-                .is_ok_and(|now| now.orig_rax as i64 == libc::SYS_futex && (now.rax as i64) < 0)
+        let (pid, tid) = (self.held.pid(), self.held.tid());
+        self.stop() && machine::registers(tid).is_ok_and(|now| machine::waits_for_lock(pid, &now))
     }
 
     fn give_back(&mut self) {
-        let tid = self.held.tid();
-        // This comes first, so that the kernel restarts the interrupted call even if we get no
-        // further.
-        let _ = request(tid, libc::PTRACE_INTERRUPT, 0, 0);
-        let _ = exchange_state(tid, libc::PTRACE_SETREGSET, &mut self.state);
-        let _ = set_registers(tid, &self.before);
-        if request(tid, libc::PTRACE_CONT, 0, 0).is_ok()
-            && let Some(Stop::Held { signal }) = self.held.wait_for_stop(PATIENCE)
-        {
+        if let Some(signal) = self.put_back() {
             let signal = self.kept.hand_over(&self.held, signal);
             self.held.set_signal(signal);
+        }
+    }
+
+    /// Stops the thread once more on its way out of the kernel. Returns the signal that it has
+    /// there.
+    fn stop_on_the_way(&self) -> Option<i32> {
+        let tid = self.held.tid();
+        request(tid, libc::PTRACE_CONT, 0, 0).ok()?;
+        match self.held.wait_for_stop(PATIENCE)? {
+            Stop::Held { signal } => Some(signal),
+            Stop::Gone => None,
         }
     }
 }
@@ -465,42 +436,6 @@ fn mask(tid: i32) -> io::Result<u64> {
     let mut mask = 0_u64;
     request(tid, PTRACE_GETSIGMASK, 8, (&raw mut mask) as usize)?;
     Ok(mask)
-}
-
-fn registers(tid: i32) -> io::Result<libc::user_regs_struct> {
-    let mut registers = MaybeUninit::<libc::user_regs_struct>::zeroed();
-    request(
-        tid,
-        libc::PTRACE_GETREGS,
-        0,
-        registers.as_mut_ptr() as usize,
-    )?;
-    // SAFETY: the kernel has filled it in, and zeros are registers.
-    Ok(unsafe { registers.assume_init() })
-}
-
-fn set_registers(tid: i32, registers: &libc::user_regs_struct) -> io::Result<()> {
-    let place = std::ptr::from_ref(registers) as usize;
-    request(tid, libc::PTRACE_SETREGS, 0, place)
-}
-
-/// The extended state of a held thread.
-pub(super) fn state(tid: i32) -> io::Result<Vec<u8>> {
-    let mut state = vec![0; STATE_BYTES];
-    let length = exchange_state(tid, libc::PTRACE_GETREGSET, &mut state)?;
-    state.truncate(length);
-    Ok(state)
-}
-
-/// Reads or writes the extended state. Returns its size in bytes.
-fn exchange_state(tid: i32, number: Request, state: &mut [u8]) -> io::Result<usize> {
-    let mut vector = libc::iovec {
-        iov_base: state.as_mut_ptr().cast(),
-        iov_len: state.len(),
-    };
-    let place = (&raw mut vector) as usize;
-    request(tid, number, NT_X86_XSTATE, place)?;
-    Ok(vector.iov_len)
 }
 
 #[cfg(test)]

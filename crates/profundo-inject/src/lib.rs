@@ -7,19 +7,12 @@
 //! a thread of ours takes the lock instead. What was written to the program's memory for that is
 //! undone.
 
-#![cfg_attr(
-    not(target_arch = "x86_64"),
-    expect(dead_code, reason = "no thread is borrowed there")
-)]
-
 mod allocators;
-#[cfg_attr(not(target_arch = "x86_64"), path = "borrowed/never.rs")]
 mod borrowed;
 mod collections;
 mod copy;
 mod entry;
 mod filters;
-#[cfg(target_arch = "x86_64")]
 mod frame;
 mod held_signals;
 mod library;

@@ -22,6 +22,7 @@ use profundo_scan::{Area, Block, Freed, Memory, Range, Unread, areas, chunks, ma
 use profundo_session::{AnnouncedCopy, Counted, Remains, find_counted, lacks_agent};
 
 use super::borrowed::Borrowed;
+use super::borrowed::machine::named;
 use super::copy::child_of;
 use super::program::Program;
 use super::ptrace::request;
@@ -433,14 +434,4 @@ fn hold_others(pid: u32, but: i32, stopper: &mut Stopper) -> Vec<Held> {
 fn is_agent(path: &[u8]) -> bool {
     let name = path.rsplit(|&byte| byte == b'/').next();
     name.is_some_and(|name| name.starts_with(b"libprofundo-agent-"))
-}
-
-/// Registers by name, without the stack pointer.
-fn named(registers: &Registers) -> Vec<(&'static str, u64)> {
-    const NAMES: [&str; 16] = [
-        "rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "", "r8", "r9", "r10", "r11", "r12",
-        "r13", "r14", "r15",
-    ];
-    let named = NAMES.into_iter().zip(registers.general.0);
-    named.filter(|(name, _)| !name.is_empty()).collect()
 }

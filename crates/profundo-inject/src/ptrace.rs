@@ -1,6 +1,7 @@
 //! Requests to the kernel about a traced thread.
 
 use std::io;
+use std::mem::MaybeUninit;
 
 /// The number of a request, as the C library has it.
 #[cfg(target_env = "gnu")]
@@ -32,6 +33,23 @@ pub(super) fn read_filter<T>(
     // SAFETY: the kernel writes as many instructions as it has counted for the same held thread.
     let count = unsafe { libc::ptrace(number, tid, index, place) };
     usize::try_from(count).map_err(|_| io::Error::last_os_error())
+}
+
+/// Reads signals that wait to be delivered.
+const PTRACE_PEEKSIGINFO: Request = 0x4209;
+
+/// The first signal that waits for a thread itself, from this one of them on.
+pub(super) fn waiting_signal(tid: i32, index: u64) -> Option<libc::siginfo_t> {
+    /// The index of the first one, flags, and how many there is room for.
+    #[repr(C)]
+    struct Asked(u64, u32, i32);
+    let asked = Asked(index, 0, 1);
+    let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
+    let (address, data) = (&raw const asked as usize, info.as_mut_ptr() as usize);
+    // SAFETY: there is room for the one that is asked for.
+    let read = unsafe { libc::ptrace(PTRACE_PEEKSIGINFO, tid, address, data) };
+    // SAFETY: zeros are one, and the kernel has filled it in.
+    (read == 1).then(|| unsafe { info.assume_init() })
 }
 
 /// Makes a request of `ptrace`.

@@ -14,8 +14,10 @@ use profundo_probe::shared::refusal;
 pub enum Refused {
     /// The machine does not permit it.
     Machine(Gap),
-    /// Threads of this processor cannot be borrowed.
-    Processor,
+    /// The kernel watches where its functions return to.
+    Guarded,
+    /// The machine's pages have this many bytes.
+    Pages(usize),
     /// It has no Python interpreter.
     NoPython,
     /// Its allocations are not counted.
@@ -90,7 +92,14 @@ impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Machine(gap) => write!(f, "{gap}"),
-            Self::Processor => f.write_str("a program that runs already is entered on x86-64 only"),
+            Self::Guarded => f.write_str(
+                "the kernel watches where its functions return to (GCS), and would end it for a call that is made in it",
+            ),
+            Self::Pages(bytes) => write!(
+                f,
+                "a program that runs already is entered on pages of 4 KB only, and this machine has pages of {} KB",
+                bytes >> 10
+            ),
             Self::NoPython => f.write_str(&why_not(refusal::NO_INTERPRETER)),
             Self::Uncounted => f.write_str(
                 "its blocks are not known: start it with `profundo record --memory=exact -- CMD`",

@@ -16,6 +16,7 @@ use profundo_unwind::{Memory, Modules, walk_with_registers};
 
 use super::Refused;
 use super::allocators::Code;
+use super::borrowed::machine::{BACK, CALL};
 
 /// The longest time to make the tables for walking the program's stacks.
 const TABLES: Duration = Duration::from_secs(20);
@@ -51,24 +52,18 @@ pub(super) struct Instructions {
     pub(super) back: u64,
 }
 
-/// The length of the instruction `syscall`.
-pub(super) const SYSCALL: u64 = 2;
-
-const CALL: [u8; 3] = [0x0f, 0x05, 0xc3];
-const BACK: [u8; 9] = [0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05];
-
 impl Instructions {
-    /// Whether one of the two system calls ends at this address.
-    pub(super) fn are_before(self, place: u64) -> bool {
-        place == self.call + SYSCALL || place == self.back + BACK.len() as u64
-    }
-
     /// Whether both are still there.
     pub(super) fn are_there(self, pid: u32) -> bool {
         let is = |place: u64, code: &[u8]| {
-            let mut found = [0; BACK.len()];
+            let mut found = [0; LONGEST];
             let found = found.get_mut(..code.len()).unwrap_or_default();
             profundo_linux::sys::read_memory(pid, place, found) == code.len() && *found == *code
+        };
+        const LONGEST: usize = if CALL.len() > BACK.len() {
+            CALL.len()
+        } else {
+            BACK.len()
         };
         is(self.call, &CALL) && is(self.back, &BACK)
     }
@@ -225,9 +220,10 @@ impl Places {
 
     fn code(&self, wanted: &[u8]) -> Option<u64> {
         let modules = self.list.loaded().iter();
-        // The C library has all of them; other files may have other bytes there.
+        // The C library has them, or the code that the kernel gives each program; other files may
+        // have other bytes there.
         let ranges = modules
-            .filter(|module| is_c_library(module))
+            .filter(|module| is_c_library(module) || module.info.path == "[vdso]")
             .flat_map(|module| &module.ranges);
         ranges.into_iter().find_map(|&(start, end, _)| {
             let length = (end - start).min(4 << 20) as usize;

@@ -72,12 +72,12 @@ pub(super) fn borrow(
             if let Some(why) = program.is_another(pid) {
                 return Err(why);
             }
-            if places.may_borrow(&held) && instructions.are_there(pid) {
-                let thread =
-                    Borrowed::take(held, instructions, &stacks).map_err(Refused::System)?;
-                if thread.is_on_usual_stack() || began.elapsed() > USUAL {
-                    return Ok((thread, since));
-                }
+            if places.may_borrow(&held)
+                && instructions.are_there(pid)
+                && let Some(thread) = Borrowed::take(held, instructions, &stacks)?
+                && (thread.is_on_usual_stack() || began.elapsed() > USUAL)
+            {
+                return Ok((thread, since));
             }
         }
         if began.elapsed() > PATIENCE {
@@ -112,9 +112,16 @@ fn waits_in_vain(pid: u32, tid: u32) -> bool {
         .filter_map(|word| u64::from_str_radix(word.trim_start_matches("0x"), 16).ok())
         .collect();
     let argument = |at: usize| arguments.get(at).copied().unwrap_or(0);
+    // There the kernel does not restart it if it also lets other signals in.
+    let lets_signals_in = cfg!(target_arch = "aarch64") && argument(4) != 0;
     match number {
         #[cfg(target_arch = "x86_64")]
         libc::SYS_epoll_wait => argument(3) as i32 >= 0,
+        libc::SYS_epoll_pwait | libc::SYS_epoll_pwait2 | libc::SYS_io_uring_enter
+            if lets_signals_in =>
+        {
+            true
+        }
         libc::SYS_epoll_pwait => argument(3) as i32 >= 0,
         libc::SYS_epoll_pwait2 | libc::SYS_semtimedop => argument(3) != 0,
         libc::SYS_rt_sigtimedwait => argument(2) != 0,
@@ -125,8 +132,12 @@ fn waits_in_vain(pid: u32, tid: u32) -> bool {
 
 /// Whether threads of the process may be borrowed, as far as the machine is concerned.
 pub(super) fn may_be_entered(pid: u32) -> Result<(), Refused> {
-    if cfg!(not(target_arch = "x86_64")) {
-        return Err(Refused::Processor);
+    // The agent's memory is laid out for these; those of aarch64 may be larger.
+    const PAGE: usize = 4096;
+    // SAFETY: asks for a number.
+    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    if let Some(page) = usize::try_from(page).ok().filter(|&page| page != PAGE) {
+        return Err(Refused::Pages(page));
     }
     may_be_read(pid).map_err(Refused::Machine)
 }

@@ -63,4 +63,78 @@ expect "waits: their callers" "naps" tree
 same "attach from outside" "$?" 0
 /work/profundo report functions attach.profundo > functions 2>&1
 expect "attach: functions have names" "hot" functions
+
+# A program that runs already is entered: it goes on, and ends as always.
+entered() {
+    name=$1; code=$2; shift 2
+    /work/profundo attach -o entered.profundo --duration 2 "$@" "$running" > recorded 2> said
+    same "$name: attach ends well" "$?" 0
+    cat said
+    : > stop
+    wait "$running"
+    same "$name: the program ends as it does" "$?" "$code"
+    rm -f stop
+}
+for way in "" --inside --memory --memory=exact; do
+    /work/enter all stop > output & running=$!
+    sleep 1
+    entered "threads ${way:-from outside}" 7 $way
+    same "threads ${way:-from outside}: no call has failed" "$(cat output)" "0 odd"
+    /work/profundo report functions entered.profundo > functions 2>&1
+    expect "threads ${way:-from outside}: functions have names" "computes" functions
+done
+/work/profundo report allocs entered.profundo > allocs 2>&1
+expect "threads: allocations have names" "allocates" allocs
+# Its only thread waits in one call. A signal or its time ends that.
+for call in sleep suspend poll epoll read; do
+    /work/enter "$call" & running=$!
+    sleep 1
+    /work/profundo attach --inside -o entered.profundo --duration 1 "$running" > recorded 2> said
+    same "$call: attach ends well" "$?" 0
+    grep -v "CPU time" said
+    [ "$call" = sleep ] || kill -USR1 "$running"
+    wait "$running"
+    same "$call: it ends as it does" "$?" 5
+done
+cat > steady.py <<'END'
+import os
+def fib(n):
+    return n if n < 2 else fib(n - 1) + fib(n - 2)
+def keep():
+    return [bytes(1000 + i) for i in range(100)]
+rounds = []
+while not os.path.exists("stop"):
+    assert fib(15) == 610
+    rounds = rounds[-50:] + [keep()]
+print("done")
+END
+for way in --inside --memory --memory=exact --trace; do
+    python3.13 steady.py > output & running=$!
+    sleep 2
+    entered "Python $way" 0 $way
+    same "Python $way: it prints the same" "$(cat output)" "done"
+    case $way in --trace) report=trace ;; --inside) report=tree ;; *) report=allocs ;; esac
+    /work/profundo report $report entered.profundo > report 2>&1
+    case $way in --memory*) expect "Python $way: functions" keep report ;; *) expect "Python $way: functions" fib report ;; esac
+done
+# Objects of a Python program, and blocks of a native one whose allocations are counted.
+python3.13 steady.py > output & running=$!
+sleep 2
+/work/profundo heap "$running" --types > heap 2>&1
+expect "a heap snapshot of Python" bytes heap
+: > stop
+wait "$running"
+same "a heap snapshot: the program ends as it does" "$? $(cat output)" "0 done"
+rm -f stop
+/work/profundo record --memory=exact -o memory.profundo -- /work/enter all stop > output 2> said & recording=$!
+sleep 4
+for folder in /proc/[0-9]*; do
+    [ "$(cat "$folder/comm" 2> /dev/null)" = enter ] && running=${folder#/proc/}
+done
+/work/profundo heap "$running" > heap 2>&1
+expect "a heap snapshot of native blocks" "enter" heap
+: > stop
+wait "$recording"
+same "native blocks: the program ends as it does" "$? $(head -n 1 output)" "7 0 odd"
+rm -f stop
 echo "all is done"

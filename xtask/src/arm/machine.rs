@@ -28,8 +28,8 @@ const PACKAGES: &[&str] = &[
 
 /// Busybox under the names of programs.
 const PROGRAMS: &[&str] = &[
-    "cat", "cmp", "echo", "env", "grep", "head", "ls", "mkdir", "mount", "poweroff", "sed", "seq",
-    "sh", "sleep", "tail", "tr", "uname", "wc",
+    "cat", "cmp", "echo", "env", "grep", "head", "ls", "mkdir", "mount", "poweroff", "rm", "sed",
+    "seq", "sh", "sleep", "tail", "tr", "uname", "wc",
 ];
 
 /// The first process.
@@ -67,6 +67,12 @@ impl Machine {
             machine.make()?;
             fs::write(mark, wanted)?;
         }
+        for program in PROGRAMS {
+            let link = machine.files.join("usr/bin").join(program);
+            if link.symlink_metadata().is_err() {
+                symlink("busybox", link)?;
+            }
+        }
         Ok(machine)
     }
 
@@ -87,9 +93,6 @@ impl Machine {
         }
         for (link, target) in [("lib", "usr/lib"), ("bin", "usr/bin"), ("sbin", "usr/bin")] {
             symlink(target, self.files.join(link))?;
-        }
-        for program in PROGRAMS {
-            symlink("busybox", self.files.join("usr/bin").join(program))?;
         }
         for folder in ["proc", "sys", "dev", "tmp", "work"] {
             fs::create_dir_all(self.files.join(folder))?;
@@ -135,8 +138,9 @@ impl Machine {
         qemu.arg("-kernel").arg(kernel).arg("-initrd").arg(memory);
         let output = qemu.stdin(Stdio::null()).stderr(Stdio::inherit()).output();
         let output = output.context("cannot run qemu-system-aarch64")?;
-        ensure!(output.status.success(), "qemu: {}", output.status);
-        Ok(String::from_utf8_lossy(&output.stdout).replace('\r', ""))
+        let text = String::from_utf8_lossy(&output.stdout).replace('\r', "");
+        ensure!(output.status.success(), "{text}\nqemu: {}", output.status);
+        Ok(text)
     }
 }
 

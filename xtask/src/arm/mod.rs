@@ -82,10 +82,12 @@ fn in_kernel(root: &Path) -> Result<bool> {
     let mut strip = Command::new("aarch64-linux-gnu-strip");
     strip.arg("-g").arg(profundo).arg("-o");
     done(strip.arg(machine.file("profundo")))?;
-    let mut compile = Command::new(LINKER);
-    compile.args(["-g", "-O1", "-pthread", "-o"]);
-    compile.arg(machine.file("share"));
-    done(compile.arg(root.join("xtask/src/arm/share.c")))?;
+    for name in ["share", "enter"] {
+        let mut compile = Command::new(LINKER);
+        compile.args(["-g", "-O1", "-pthread", "-o"]);
+        compile.arg(machine.file(name));
+        done(compile.arg(root.join(format!("xtask/src/arm/{name}.c"))))?;
+    }
     fs::write(machine.file("guest.sh"), GUEST)?;
     let text = machine.run()?;
     print!("{text}");

@@ -102,7 +102,11 @@ fn has_other_mask(line: &[u8]) -> bool {
     }
 }
 
-/// The call's number on x86-64.
+/// The call's number.
+#[cfg(target_arch = "aarch64")]
+const SYS_IO_PGETEVENTS: i64 = 292;
+/// The call's number.
+#[cfg(target_arch = "x86_64")]
 const SYS_IO_PGETEVENTS: i64 = 333;
 
 /// Visits the threads of this process, the main thread first. `own` is the mask of the calling
@@ -259,19 +263,25 @@ mod tests {
 
     #[test]
     fn a_call_that_has_another_mask_is_known() {
-        for (line, expected) in [
-            (&b"running\n"[..], false),
-            (b"-1 0x7ffd5 0x7f01\n", false),
-            (b"128 0x7ffd5 0x0 0x0 0x8 0x0 0x0 0x7ffd5 0x7f01\n", true),
-            (b"130 0x7ffd5 0x8 0x0 0x0 0x0 0x0 0x7ffd5 0x7f01\n", true),
-            (b"271 0x1 0x1 0x0 0x0 0x0 0x0 0x7ffd5 0x7f01\n", false),
-            (b"271 0x1 0x1 0x0 0x7ffd 0x8 0x0 0x7ffd5 0x7f01\n", true),
-            (b"281 0x1 0x1 0x1 0x64 0x0 0x8 0x7ffd5 0x7f01\n", false),
-            (b"270 0x1 0x1 0x0 0x0 0x0 0x0 0x7ffd5 0x7f01\n", false),
-            (b"270 0x1 0x1 0x0 0x0 0x0 0x7ffc 0x7ffd5 0x7f01\n", true),
-            (b"0 0x1 0x1 0x1 0x1 0x1 0x1 0x7ffd5 0x7f01\n", false),
+        for line in ["running\n", "-1 0x7ffd5 0x7f01\n"] {
+            assert!(!has_other_mask(line.as_bytes()), "{line:?}");
+        }
+        for (call, arguments, expected) in [
+            (
+                libc::SYS_rt_sigtimedwait,
+                "0x7ffd5 0x0 0x0 0x8 0x0 0x0",
+                true,
+            ),
+            (libc::SYS_rt_sigsuspend, "0x7ffd5 0x8 0x0 0x0 0x0 0x0", true),
+            (libc::SYS_ppoll, "0x1 0x1 0x0 0x0 0x0 0x0", false),
+            (libc::SYS_ppoll, "0x1 0x1 0x0 0x7ffd 0x8 0x0", true),
+            (libc::SYS_epoll_pwait, "0x1 0x1 0x1 0x64 0x0 0x8", false),
+            (libc::SYS_pselect6, "0x1 0x1 0x0 0x0 0x0 0x0", false),
+            (libc::SYS_pselect6, "0x1 0x1 0x0 0x0 0x0 0x7ffc", true),
+            (libc::SYS_read, "0x1 0x1 0x1 0x1 0x1 0x1", false),
         ] {
-            assert_eq!(has_other_mask(line), expected, "{line:?}");
+            let line = std::format!("{call} {arguments} 0x7ffd5 0x7f01\n");
+            assert_eq!(has_other_mask(line.as_bytes()), expected, "{line:?}");
         }
         let own = std::format!("{}", sys::thread_id());
         assert!(!may_have_other_mask(own.as_bytes()));

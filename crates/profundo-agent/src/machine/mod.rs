@@ -17,10 +17,10 @@ pub(crate) use x86_64::*;
 /// A block of zeros in the static block of each thread, which is there from the thread's first
 /// instruction to its last.
 macro_rules! own_block {
-    ($name:literal, $bytes:expr, $align:literal) => {
+    ($name:literal, $bytes:expr, $($align:tt)+) => {
         core::arch::global_asm!(
             concat!(".pushsection .tbss.", $name, ", \"awT\", @nobits"),
-            concat!(".balign ", $align),
+            concat!(".balign ", $($align)+),
             concat!(".hidden ", $name),
             concat!(".globl ", $name),
             concat!(".type ", $name, ", @object"),

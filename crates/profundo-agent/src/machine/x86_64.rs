@@ -5,6 +5,13 @@ use core::sync::atomic::AtomicU32;
 use profundo_probe::heap::Caller;
 use profundo_unwind::Regs;
 
+/// The largest alignment of a thread's own block: no other one shares its line of the cache.
+macro_rules! own_alignment {
+    () => {
+        64
+    };
+}
+
 /// The address of a thread's own block, in two instructions.
 macro_rules! own_address {
     ($name:literal) => {{
@@ -609,6 +616,6 @@ pub(crate) use {
     begin_thread, beginning, bytes_first, bytes_product, bytes_second_if_small, call_and_keep,
     call_on_stack, call_with_list, copy, decide_and_jump, find_unwinder, go_on_in_before,
     go_on_in_real, go_on_unless_followed, go_straight_on, jump, jump_to_result, jump_to_unwinder,
-    own_address, pass_caller, pass_caller_to_wide, pass_stack_second, report_enter, report_leave,
-    subtract_and_go_on,
+    own_address, own_alignment, pass_caller, pass_caller_to_wide, pass_stack_second, report_enter,
+    report_leave, subtract_and_go_on,
 };

@@ -10,7 +10,7 @@ use core::sync::atomic::{Ordering, compiler_fence};
 
 use profundo_probe::heap::{Gaps, Known, Pace, Recall};
 
-use crate::machine::{own_address, own_block};
+use crate::machine::{own_address, own_alignment, own_block};
 
 /// A number of bytes that no allocation has.
 pub const NEVER: u64 = u64::MAX;
@@ -57,7 +57,7 @@ const BYTES: usize = size_of::<Local>();
 pub const LEFT: usize = offset_of!(Local, left);
 pub const COPIES: usize = offset_of!(Local, copies);
 
-own_block!("profundo_local", BYTES, 64);
+own_block!("profundo_local", BYTES, own_alignment!());
 
 /// The calling thread's state.
 #[inline(always)]

@@ -11,16 +11,16 @@ mod aarch64;
 mod x86_64;
 
 #[cfg(target_arch = "aarch64")]
-use aarch64::restart_interrupted;
+use aarch64::call_before;
 #[cfg(target_arch = "x86_64")]
-use x86_64::restart_interrupted;
+use x86_64::call_before;
 
 use std::time::{Duration, Instant};
 
 use profundo_probe::regs::ALL;
 use profundo_unwind::{General, Regs};
 
-use super::blocked::{Activity, ActivityReader};
+use super::blocked::{Activity, ActivityReader, Blocked};
 use super::wake::wake_cost;
 
 /// The time that a thread gets to stop. It ran a moment ago, so mostly it stops at once; but it may
@@ -54,11 +54,13 @@ struct Late {
     /// When it was last seen running.
     running: Instant,
     /// Whether it may have waited for long when it was asked.
-    #[cfg_attr(
-        target_arch = "aarch64",
-        expect(dead_code, reason = "no call is restarted there by us")
-    )]
     may_have_waited: bool,
+    /// The call that it waited in before.
+    #[cfg_attr(
+        target_arch = "x86_64",
+        expect(dead_code, reason = "the kernel tells it")
+    )]
+    call: Option<Blocked>,
 }
 
 /// The reason why a thread is not held.
@@ -87,6 +89,10 @@ pub struct Held {
     since: Instant,
     /// Whether it has stopped at the end of a system call.
     is_after_a_call: bool,
+    /// The call that it waited in before, where the kernel does not tell it of a held thread.
+    call: Option<Blocked>,
+    /// Whether its call would return `EINTR`, and begins anew.
+    is_restarted: bool,
     /// The contents of its registers.
     pub registers: Registers,
 }
@@ -115,21 +121,27 @@ impl Stopper {
             Activity::Ended => return Err(NotHeld::Gone),
             Activity::Hidden => return Err(NotHeld::Refused),
         }
-        self.hold_any(pid, tid, false)
+        self.hold_any(pid, tid, false, None)
     }
 
     /// Holds a thread in any state. Its wait goes on afterwards.
     pub fn hold_in_any_state(&mut self, pid: u32, tid: u32) -> Result<Held, NotHeld> {
-        self.hold_any(pid, tid, true)
+        self.hold_any(pid, tid, true, call_before(pid, tid))
     }
 
     /// Holds a thread that was not in a long wait a moment ago. If it has begun a wait since, that
     /// one begins anew.
     pub fn hold_awake(&mut self, pid: u32, tid: u32) -> Result<Held, NotHeld> {
-        self.hold_any(pid, tid, false)
+        self.hold_any(pid, tid, false, call_before(pid, tid))
     }
 
-    fn hold_any(&mut self, pid: u32, tid: u32, may_have_waited: bool) -> Result<Held, NotHeld> {
+    fn hold_any(
+        &mut self,
+        pid: u32,
+        tid: u32,
+        may_have_waited: bool,
+        call: Option<Blocked>,
+    ) -> Result<Held, NotHeld> {
         let id = tid as i32;
         // Measured on the first call, while no thread is held.
         wake_cost();
@@ -155,6 +167,7 @@ impl Stopper {
                     tid: id,
                     running,
                     may_have_waited,
+                    call,
                 });
                 return Err(NotHeld::Late);
             }
@@ -166,6 +179,8 @@ impl Stopper {
             signal,
             since,
             is_after_a_call: false,
+            call,
+            is_restarted: false,
             registers: Registers {
                 place: Regs::default(),
                 general: General([0; 16]),
@@ -281,6 +296,17 @@ impl Held {
         self.signal != 0
     }
 
+    /// The call that it waited in before it was held, where the kernel does not tell it of a held
+    /// thread: on aarch64.
+    pub fn call_before(&self) -> Option<&Blocked> {
+        self.call.as_ref()
+    }
+
+    /// Whether its call would have returned `EINTR` because of us, and begins anew.
+    pub fn is_restarted(&self) -> bool {
+        self.is_restarted
+    }
+
     /// Waits for the next stop of the thread, which was resumed in between. `None`: it has not
     /// stopped in time.
     pub fn wait_for_stop(&self, patience: Duration) -> Option<Stop> {
@@ -290,7 +316,7 @@ impl Held {
     /// The thread has run on, and was stopped again, perhaps in a call that would return `EINTR`
     /// for that: the kernel restarts it.
     pub fn settle_call(&self) {
-        restart_interrupted(self.tid);
+        self.restart_interrupted();
     }
 
     /// Sets the signal that is delivered when the thread resumes, after another stop.
@@ -333,8 +359,9 @@ pub fn wait_for_stop(tid: i32, patience: Duration) -> Option<Stop> {
     loop {
         match stop_of(tid, None) {
             Some(stop) => return Some(stop),
-            None if polls < SPINS => std::hint::spin_loop(),
+            // On a slow machine, even the tries without a pause take long.
             None if began.elapsed() > patience => return None,
+            None if polls < SPINS => std::hint::spin_loop(),
             None => std::thread::sleep(PAUSE),
         }
         polls += 1;

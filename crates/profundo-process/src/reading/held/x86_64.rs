@@ -2,6 +2,7 @@
 
 use profundo_unwind::{General, Regs};
 
+use super::super::blocked::Blocked;
 use super::{Held, Late, Registers, request};
 
 impl Late {
@@ -18,6 +19,16 @@ impl Late {
 }
 
 impl Held {
+    /// As [`restart_call`], for a thread that has just been stopped again.
+    pub(super) fn restart_interrupted(&self) {
+        // SAFETY: zeroed registers are registers.
+        let mut regs: libc::user_regs_struct = unsafe { std::mem::zeroed() };
+        let place = &raw mut regs as usize;
+        if request(libc::PTRACE_GETREGS, self.tid, 0, place).is_ok() {
+            restart_call(self.tid, &mut regs, false);
+        }
+    }
+
     pub(super) fn read_registers(&mut self, may_have_waited: bool) -> bool {
         // SAFETY: zeroed registers are registers.
         let (mut regs, mut vectors): (libc::user_regs_struct, libc::user_fpregs_struct) =
@@ -77,12 +88,7 @@ fn has_limit(regs: &libc::user_regs_struct) -> bool {
     }
 }
 
-/// As [`restart_call`], for a thread that has just been stopped again.
-pub(super) fn restart_interrupted(tid: i32) {
-    // SAFETY: zeroed registers are registers.
-    let mut regs: libc::user_regs_struct = unsafe { std::mem::zeroed() };
-    let place = &raw mut regs as usize;
-    if request(libc::PTRACE_GETREGS, tid, 0, place).is_ok() {
-        restart_call(tid, &mut regs, false);
-    }
+/// The kernel says in which call a held thread is, so nothing is asked before.
+pub(super) fn call_before(_: u32, _: u32) -> Option<Blocked> {
+    None
 }
