@@ -126,9 +126,11 @@ static int one(const char *call) {
     struct timespec time = {45, 0};
     int is = 0, result = 0;
     if (!strcmp(call, "sleep")) {
-        result = nanosleep(&time, 0);
+        // Where the profiler itself has to wait for a CPU for long, the call may return early.
+        do result = nanosleep(&time, &time);
+        while (result == -1 && errno == EINTR && !handled);
         double took = now() - began;
-        is = result == 0 && took > 44.9 && took < 46;
+        is = result == 0 && took > 44.9 && took < 47;
     } else {
         if (!strcmp(call, "suspend")) {
             sigset_t all, none;

@@ -125,7 +125,7 @@ impl Machine {
         let kernel = file_of(&self.folder.join("kernel/boot"), "vmlinuz")?;
         let mut qemu = Command::new("timeout");
         qemu.args([
-            "900",
+            "1800",
             "qemu-system-aarch64",
             "-machine",
             "virt",
