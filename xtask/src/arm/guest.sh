@@ -135,6 +135,7 @@ done
 expect "a heap snapshot of native blocks" "Heap snapshot: [1-9]" heap
 : > stop
 wait "$recording"
-same "native blocks: the program ends as it does" "$? $(head -n 1 output)" "7 0 odd"
+# A wait with a limit may end early for it, as on x86-64.
+same "native blocks: the program ends as it does" "$?" 7
 rm -f stop
 echo "all is done"
