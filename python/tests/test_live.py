@@ -377,7 +377,8 @@ kinds = "svg html json txt folded heatmap.svg graph.svg dot pb.gz speedscope.jso
 for kind in kinds:
     path = os.path.join({folder!r}, "x." + kind)
     p.save(path)
-    assert os.path.getsize(path) > 100, kind
+    # A short run may have one stack only.
+    assert os.path.getsize(path) > 30, kind
     p.save(path)
     if kind == "profundo": continue
     try:
