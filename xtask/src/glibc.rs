@@ -10,14 +10,15 @@ use crate::tools::output;
 
 /// The newest version that a file wants; (0, 0) for none.
 pub fn newest(file: &Path) -> Result<(u32, u32)> {
-    let symbols = output(Command::new("objdump").arg("-T").arg(file));
-    let symbols = symbols.with_context(|| format!("cannot look into {}", file.display()))?;
-    Ok(newest_among(&symbols))
+    let mut readelf = Command::new("readelf");
+    let list = output(readelf.args(["--version-info", "--wide"]).arg(file));
+    let list = list.with_context(|| format!("cannot look into {}", file.display()))?;
+    Ok(newest_among(&list))
 }
 
-/// The newest version in the list of symbols that `objdump` prints.
-fn newest_among(symbols: &str) -> (u32, u32) {
-    let words = symbols.split(|c: char| c.is_whitespace() || c == '(' || c == ')');
+/// The newest version in the lists that `readelf` prints: it reads files of every processor.
+fn newest_among(list: &str) -> (u32, u32) {
+    let words = list.split(|c: char| c.is_whitespace() || c == '(' || c == ')');
     let versions = words.filter_map(|word| {
         let (major, rest) = word.strip_prefix("GLIBC_")?.split_once('.')?;
         let minor = rest.split('.').next()?;
@@ -33,12 +34,10 @@ mod tests {
     #[test]
     fn the_newest_version_is_found() {
         let text = "\
-0000000000000000      DF *UND*  0000000000000000 (GLIBC_2.2.5) free
-0000000000000000      DF *UND*  0000000000000000 (GLIBC_2.14) memcpy
-0000000000000000      DF *UND*  0000000000000000  GLIBC_2.3.4 __xpg_basename
-0000000000012340 g    DF .text  0000000000000010  Base        malloc
+  000:   0 (*local*)       2 (GLIBC_2.2.5)   3 (GLIBC_2.14)    1 (*global*)
+  0x0010:   Name: GLIBC_2.3.4  Flags: none  Version: 4
 ";
         assert_eq!(newest_among(text), (2, 14));
-        assert_eq!(newest_among("free"), (0, 0));
+        assert_eq!(newest_among("No version information found"), (0, 0));
     }
 }

@@ -16,6 +16,7 @@ mod fuzz;
 mod glibc;
 mod harm;
 mod metadata;
+mod processor;
 mod pythons;
 mod sides;
 mod soak;

@@ -16,12 +16,13 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::dist::{graph, notices};
 use crate::metadata;
+use crate::processor::Processor;
 use crate::test::tally::Tally;
 use crate::tools::{self, Tools};
 
 /// The packages of PyPI. maturin finds zig as the module `ziglang`.
 pub const PACKAGES: &[&str] = &["maturin>=1.8,<2", "ziglang", "uv"];
-/// The target that cargo builds for.
+/// The target of the package that is tested.
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 /// The library that `import profundo` loads, as a member of the package.
 const LIBRARY: &str = "python/src/profundo/_agent/libprofundo-agent.so";
@@ -103,6 +104,7 @@ fn published(root: &Path, target: PathBuf, wanted: &Wanted) -> Result<Tally> {
     let mut tally = Tally::default();
     let build = Build {
         root,
+        triple: TARGET,
         folder: &folder,
         tools: &tools,
         purpose: Purpose::Publishing,
@@ -135,6 +137,7 @@ pub fn quick(root: &Path, target: &Path) -> Result<Tally> {
     };
     let mut build = Build {
         root,
+        triple: TARGET,
         folder: &folder,
         tools: &tools,
         purpose: Purpose::Testing,
@@ -149,31 +152,41 @@ pub fn quick(root: &Path, target: &Path) -> Result<Tally> {
     Ok(tally)
 }
 
-/// The wheel and the source distribution as they are published, with the checks of the wheel. All
-/// is made in `folder`; `prepare` adds to how cargo builds.
+/// The wheels of some targets, and the source distribution, as they are published, with the checks
+/// of the wheels. All is made in `folder`; `prepare` adds to how cargo builds.
 pub fn distributions(
     root: &Path,
-    tools: &Tools,
-    folder: &Path,
+    triples: &[&str],
+    (tools, folder): (&Tools, &Path),
     prepare: &dyn Fn(&mut Command),
     tally: &mut Tally,
-) -> Result<[PathBuf; 2]> {
-    let build = Build {
-        root,
-        folder,
-        tools,
-        purpose: Purpose::Publishing,
-        target: folder.join("target"),
-        prepare,
-    };
-    let wheel = build.wheel()?;
-    build.check(&wheel, tally)?;
-    Ok([wheel, build.sources()?])
+) -> Result<Vec<PathBuf>> {
+    let mut made = Vec::new();
+    for triple in triples {
+        let build = Build {
+            root,
+            triple,
+            folder: &folder.join(triple),
+            tools,
+            purpose: Purpose::Publishing,
+            target: folder.join("target"),
+            prepare,
+        };
+        let wheel = build.wheel()?;
+        build.check(&wheel, tally)?;
+        made.push(wheel);
+        if made.len() == triples.len() {
+            made.push(build.sources()?);
+        }
+    }
+    Ok(made)
 }
 
 /// A build of the package.
 struct Build<'a> {
     root: &'a Path,
+    /// The target that cargo builds for.
+    triple: &'a str,
     /// The folder for all that is made but cargo's own.
     folder: &'a Path,
     tools: &'a Tools,
@@ -190,7 +203,7 @@ impl Build<'_> {
             "--locked",
             "--zig",
             "--target",
-            TARGET,
+            self.triple,
             "--compatibility",
             COMPATIBILITY,
         ];
@@ -201,10 +214,11 @@ impl Build<'_> {
         // library.
         let _ = fs::remove_file(&place);
         self.distribution("build", &words, ".whl")?;
-        let command = self.target.join(TARGET).join("dist/profundo");
-        let path = tools::output(Command::new(command).args(["beside", "--library"]))?;
+        let command = self.target.join(self.triple).join("dist/profundo");
+        let mut command = self.processor()?.program(&command);
+        let path = tools::output(command.args(["beside", "--library"]))?;
         fs::copy(path.trim_end(), &place).context("the command has no library")?;
-        let parts = graph::parts(self.root, TARGET)?;
+        let parts = graph::parts(self.root, self.triple)?;
         notices::write(self.root, &parts, beside)?;
         let wheel = self.distribution("build", &words, ".whl");
         // The files are parts of this wheel, and would grow old in the tree.
@@ -216,11 +230,19 @@ impl Build<'_> {
         println!("{}", wheel.display());
         let agent = self
             .target
-            .join(TARGET)
+            .join(self.triple)
             .join("dist/deps/libprofundo_cli.so");
-        let place = (self.folder, self.tools);
-        contents::check(wheel, &agent, self.purpose, place, tally)?;
+        let processor = self.processor()?;
+        contents::check(self, wheel, &agent, processor, tally)?;
+        if !processor.is_here() {
+            // No Python of this machine may install it.
+            return Ok(());
+        }
         install::check(wheel, self.folder, self.tools, tally)
+    }
+
+    fn processor(&self) -> Result<&'static Processor> {
+        Processor::of(self.triple).context("the processor of the target is not known")
     }
 
     fn check_sources(&self, tally: &mut Tally) -> Result<()> {

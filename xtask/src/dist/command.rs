@@ -12,6 +12,7 @@ use anyhow::{Context, Result, ensure};
 use super::Release;
 use super::targets::{TARGETS, Target};
 use crate::glibc;
+use crate::processor::Processor;
 use crate::test::tally::Tally;
 use crate::tools::{done, output};
 
@@ -55,7 +56,7 @@ pub fn build(release: &Release<'_>, target: &Target, folder: &Path) -> Result<Bu
     };
     for name in PROGRAMS {
         let parted = Parted::in_folder(folder, name);
-        parted.part(&place.join(name))?;
+        parted.part(&place.join(name), target.processor()?)?;
         built.programs.push(parted.program);
         built.debug.push(parted.debug);
     }
@@ -74,7 +75,7 @@ fn agent(release: &Release<'_>, of: &Target) -> Result<Parted> {
         done(build.arg("--lib").env("PROFUNDO_WHOLE_AGENT", "1"))?;
         fs::create_dir_all(&folder)?;
         let built = release.building.join(of.triple).join("dist").join(AGENT);
-        parted.part(&built)?;
+        parted.part(&built, of.processor()?)?;
     }
     Ok(parted)
 }
@@ -108,11 +109,11 @@ impl Parted {
     }
 
     /// Writes both.
-    fn part(&self, whole: &Path) -> Result<()> {
-        let mut objcopy = Command::new("objcopy");
+    fn part(&self, whole: &Path, processor: &Processor) -> Result<()> {
+        let mut objcopy = processor.tool("objcopy");
         objcopy.args(["--only-keep-debug", "--compress-debug-sections=zlib"]);
         done(objcopy.arg(whole).arg(&self.debug))?;
-        let mut objcopy = Command::new("objcopy");
+        let mut objcopy = processor.tool("objcopy");
         objcopy.arg("--strip-all").arg("--add-gnu-debuglink");
         // Only its last part is kept, so the folder does not matter.
         done(objcopy.arg(&self.debug).arg(whole).arg(&self.program))
@@ -161,7 +162,7 @@ pub fn check(built: &Built, target: &Target, tally: &mut Tally) -> Result<()> {
             println!("{name} wants glibc {wants:?}");
             tally.check(&format!("the glibc of {name}"), wants <= oldest);
         }
-        let line = line_of_main(program, debug)?;
+        let line = line_of_main(program, debug, target.processor()?)?;
         println!("{name}: its first function is in {line}");
         let is_ours = line.contains("profundo") && line.contains(".rs:");
         tally.check(&format!("the lines of {name}"), is_ours);
@@ -171,12 +172,13 @@ pub fn check(built: &Built, target: &Target, tally: &mut Tally) -> Result<()> {
 
 /// The line of the function `main` of Rust, found as a debugger finds it: the program is asked, and
 /// its debug information is beside it.
-fn line_of_main(program: &Path, debug: &Path) -> Result<String> {
-    let symbols = output(Command::new("nm").arg(debug))?;
+fn line_of_main(program: &Path, debug: &Path, processor: &Processor) -> Result<String> {
+    let symbols = output(processor.tool("nm").arg(debug))?;
     let address =
         address_of_main(&symbols).context("the program has no function `main` of Rust")?;
     let said = output(
-        Command::new("addr2line")
+        processor
+            .tool("addr2line")
             .arg("-e")
             .arg(program)
             .arg(address),

@@ -24,14 +24,14 @@ const TITLE: &str = ".TH ";
 const BEGINNING: &str = r".ie \n(.g .ds Aq \(aq";
 
 /// Asks the command, and writes `completions` and `man` in `folder`.
-pub fn write(command: &Path, folder: &Path) -> Result<()> {
+pub fn write(command: &dyn Fn() -> Command, folder: &Path) -> Result<()> {
     let completions = folder.join("completions");
     fs::create_dir_all(&completions)?;
     for (shell, name) in SHELLS {
-        let text = output(Command::new(command).args(["completions", shell]))?;
+        let text = output(command().args(["completions", shell]))?;
         fs::write(completions.join(name), text)?;
     }
-    let manual = output(Command::new(command).arg("man"))?;
+    let manual = output(command().arg("man"))?;
     let pages = pages(&manual);
     ensure!(!pages.is_empty(), "the manual has no page");
     let folder = folder.join("man");

@@ -171,13 +171,16 @@ impl Release<'_> {
         }
         fs::create_dir_all(&self.published)?;
         for target in targets {
+            target.processor()?.check()?;
+        }
+        for target in targets {
             let start = Instant::now();
             self.make_target(target, tally)?;
             println!("{}: {:.0} s", target.triple, start.elapsed().as_secs_f64());
         }
         if has_wheel {
             let start = Instant::now();
-            self.make_wheel(tally)?;
+            self.make_wheels(targets, tally)?;
             println!("the Python package: {:.0} s", start.elapsed().as_secs_f64());
         }
         checksums::write(&self.published)
@@ -199,7 +202,8 @@ impl Release<'_> {
         }
         let built = command::build(self, target, &files)?;
         command::check(&built, target, tally)?;
-        documents::write(&built.programs[0], &files)?;
+        let processor = target.processor()?;
+        documents::write(&|| processor.program(&built.programs[0]), &files)?;
         archive::write_page(self, target, &files)?;
         for name in TERMS {
             fs::copy(self.sources.root.join(name), files.join(name))?;
@@ -217,13 +221,13 @@ impl Release<'_> {
         let name_of_debug = format!("{name}-debug");
         let archive_of_debug = self.published.join(format!("{name_of_debug}.tar.gz"));
         archive::pack(&debug, &name_of_debug, time, &archive_of_debug)?;
-        self.check_archive(&archive, tally)?;
+        self.check_archive(&archive, target, tally)?;
 
         let bill = materials::bill(&self.sources, target, &parts)?;
         fs::write(self.published.join(format!("{name}.cdx.json")), bill)?;
         if target.has_packages {
             let packages = packages::make(self, target)?;
-            packages::check(&packages, &self.trials, tally)?;
+            packages::check(&packages, target, &self.trials, tally)?;
         }
         Ok(())
     }
@@ -247,24 +251,28 @@ impl Release<'_> {
     }
 
     /// The archive's size, and its command, which runs where it was unpacked.
-    fn check_archive(&self, archive: &Path, tally: &mut Tally) -> Result<()> {
+    fn check_archive(&self, archive: &Path, target: &Target, tally: &mut Tally) -> Result<()> {
         let name = archive.file_name().unwrap_or_default().to_string_lossy();
         let size = fs::metadata(archive)?.len();
         println!("{name}: {:.1} MB", size as f64 / 1e6);
         tally.check(&format!("the size of {name}"), size <= LARGEST_ARCHIVE);
         let unpacked = archive::unpack(archive, &self.trials.join("archive"))?;
-        let said = output(Command::new(unpacked.join("profundo")).arg("--version"))?;
+        let mut command = target.processor()?.program(&unpacked.join("profundo"));
+        let said = output(command.arg("--version"))?;
         let expected = format!("profundo {}", self.sources.version);
         tally.check(&format!("the command of {name}"), said.trim() == expected);
         Ok(())
     }
 
-    /// The wheel and the source distribution.
-    fn make_wheel(&self, tally: &mut Tally) -> Result<()> {
+    /// The wheels and the source distribution.
+    fn make_wheels(&self, targets: &[&Target], tally: &mut Tally) -> Result<()> {
+        let targets = targets.iter().filter(|target| target.has_packages);
+        let triples: Vec<&str> = targets.map(|target| target.triple).collect();
         let build = self.building.join("wheel");
         let prepare = |cargo: &mut Command| self.prepare(cargo);
         let root = &self.sources.root;
-        let distributions = wheel::distributions(root, self.tools, &build, &prepare, tally)?;
+        let place = (self.tools, &*build);
+        let distributions = wheel::distributions(root, &triples, place, &prepare, tally)?;
         for file in distributions {
             let name = file.file_name().context("a file has a name")?;
             fs::copy(&file, self.published.join(name))?;

@@ -80,7 +80,12 @@ fn run(release: &Release<'_>, make: &mut Command, place: &Path) -> Result<()> {
 }
 
 /// Looks into the packages with the tools of their distributions, and runs the command in each.
-pub fn check(packages: &[PathBuf], folder: &Path, tally: &mut Tally) -> Result<()> {
+pub fn check(
+    packages: &[PathBuf],
+    target: &Target,
+    folder: &Path,
+    tally: &mut Tally,
+) -> Result<()> {
     for package in packages {
         let name = package.file_name().unwrap_or_default().to_string_lossy();
         let is_deb = name.ends_with(".deb");
@@ -113,7 +118,7 @@ pub fn check(packages: &[PathBuf], folder: &Path, tally: &mut Tally) -> Result<(
         fs::create_dir_all(&place)?;
         unpack(package, is_deb, &place)?;
         let command = place.join("usr/bin/profundo");
-        let said = output(Command::new(command).arg("--version"))?;
+        let said = output(target.processor()?.program(&command).arg("--version"))?;
         println!("{name}: {}", said.trim());
         tally.check(
             &format!("the command of {name}"),

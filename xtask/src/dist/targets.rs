@@ -1,5 +1,9 @@
 //! The targets of a release, as data: what is published for each, or why nothing is.
 
+use anyhow::{Context, Result};
+
+use crate::processor::Processor;
+
 /// A target that a release could have.
 pub struct Target {
     /// Its name for the compiler, and in the names of files.
@@ -8,7 +12,7 @@ pub struct Target {
     pub glibc: Option<(u32, u32)>,
     /// The target whose agent the command carries. A static command has none of its own target.
     pub agent_of: &'static str,
-    /// Whether `.deb` and `.rpm` are made of this command.
+    /// Whether `.deb`, `.rpm` and a package for PyPI are made of this command.
     pub has_packages: bool,
     /// The sentence in place of a release.
     pub unpublished: Option<&'static str>,
@@ -59,12 +63,9 @@ pub const TARGETS: &[Target] = &[
         triple: "aarch64-unknown-linux-gnu",
         glibc: Some((2, 17)),
         agent_of: "aarch64-unknown-linux-gnu",
-        has_packages: false,
-        unpublished: Some(
-            "the agent and the walk of stacks run there, but the whole command has not been run on such a \
-             machine, and it cannot enter a program that runs already",
-        ),
-        checked: &["profundo-cli"],
+        has_packages: true,
+        unpublished: None,
+        checked: &[],
     },
     Target {
         triple: "x86_64-apple-darwin",
@@ -97,6 +98,12 @@ impl Target {
             Some((major, minor)) => format!("{}.{major}.{minor}", self.triple),
             None => self.triple.to_owned(),
         }
+    }
+
+    /// The processor of its programs.
+    pub fn processor(&self) -> Result<&'static Processor> {
+        let processor = Processor::of(self.triple);
+        processor.with_context(|| format!("the processor of {} is not known", self.triple))
     }
 
     /// The machines on which the command runs, for the reader of the archive.
