@@ -18,8 +18,8 @@ const LARGEST: u64 = 12_000_000;
 const LARGEST_TESTED: u64 = 14_000_000;
 /// The oldest glibc that the tag promises.
 const GLIBC: (u32, u32) = (2, 17);
-/// Parts of the file's name, in whatever order: no version of Python is in the tags. The last two end
-/// with the processor's name.
+/// Parts of the file's name, in whatever order: no version of Python is in the tags. The last two
+/// end with the processor's name.
 const TAGS: &[&str] = &["-py3-none-", "manylinux_2_17_", "manylinux2014_"];
 /// Members that must be there, below the folders that have the version in their names.
 const MEMBERS: &[&str] = &[
