@@ -2,8 +2,8 @@
 //! sample costs a few look-ups.
 
 use profundo_model::{
-    FrameId, Gil, Nanos, Origin, OriginId, ProcessId, Profile, Sample, SpanId, StackId, Task,
-    TaskId, Thread, ThreadId,
+    FrameId, Gil, Nanos, ProcessId, Profile, Sample, SpanId, StackId, Task, TaskId, Thread,
+    ThreadId,
 };
 
 use crate::filter::{LabelChoice, ProcessChoice, SpanChoice, TaskChoice, ThreadChoice};
@@ -170,13 +170,6 @@ impl Admitted {
 
 /// By process, whether it passes.
 pub(crate) fn processes(profile: &Profile, filter: &Filter) -> Vec<bool> {
-    let origins: Vec<bool> = (profile.origins.iter())
-        .map(|origin| has_labels(profile, origin, &filter.labels))
-        .collect();
-    let has_labels = |process: &profundo_model::Process| {
-        let of_origin = |id: OriginId| origins.get(id.index()).copied().unwrap_or(false);
-        filter.labels.is_empty() || process.origin.is_some_and(of_origin)
-    };
     let is_meant = |process: &profundo_model::Process| {
         filter.processes.is_empty()
             || filter.processes.iter().any(|choice| match choice {
@@ -186,15 +179,16 @@ pub(crate) fn processes(profile: &Profile, filter: &Filter) -> Vec<bool> {
                 }
             })
     };
-    let passes = |process| has_labels(process) && is_meant(process);
-    profile.processes.iter().map(passes).collect()
+    let rows = (0..).map(ProcessId::from_index).zip(&profile.processes);
+    rows.map(|(id, process)| has_labels(profile, id, &filter.labels) && is_meant(process))
+        .collect()
 }
 
-/// Whether an origin has, of each key that is named, one of the values.
-fn has_labels(profile: &Profile, origin: &Origin, labels: &[LabelChoice]) -> bool {
+/// Whether a process has, of each key that is named, one of the values.
+fn has_labels(profile: &Profile, process: ProcessId, labels: &[LabelChoice]) -> bool {
     let is_there = |choice: &LabelChoice| {
         let key = profile.strings.find(&choice.key);
-        let value = key.and_then(|key| origin.label(key));
+        let value = key.and_then(|key| profile.label_of(process, key));
         value.is_some_and(|value| choice.is_value(profile.strings.get(value)))
     };
     labels.iter().all(|wanted| {

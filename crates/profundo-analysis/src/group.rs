@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::hash::Hash;
 use std::sync::Arc;
 
-use profundo_model::{Origin, ProcessId, Profile, StringId, TaskId, ThreadId};
+use profundo_model::{ProcessId, Profile, StringId, TaskId, ThreadId};
 use rustc_hash::FxHashMap;
 
 use crate::totals::first_of_each;
@@ -249,34 +249,21 @@ pub(crate) fn span_names(profile: &Profile, by: &GroupBy) -> Vec<StringId> {
     }
 }
 
-/// For each process, the first whose recording has the same labels, in any order.
+/// For each process, the first with the same labels, in any order.
 fn first_with_labels(profile: &Profile) -> Vec<ProcessId> {
-    first_alike(profile, |origin| {
-        let mut labels = origin?.labels.clone();
-        labels.sort_unstable();
-        Some(labels)
-    })
+    first_alike(profile, |process| profile.all_labels_of(process))
 }
 
-/// For each process, the first whose recording has the same value of a label, or none as well.
+/// For each process, the first with the same value of a label, or none as well.
 fn first_with_label(profile: &Profile, key: &str) -> Vec<ProcessId> {
     let key = profile.strings.find(key);
-    first_alike(profile, |origin| origin?.label(key?))
+    first_alike(profile, |process| profile.label_of(process, key?))
 }
 
-/// For each process, the first whose recording is alike in this.
-fn first_alike<T: Eq + Hash>(
-    profile: &Profile,
-    what: impl Fn(Option<&Origin>) -> T,
-) -> Vec<ProcessId> {
-    let of_origins: Vec<T> = (profile.origins.iter()).map(|it| what(Some(it))).collect();
-    let of_none = what(None);
-    let mut firsts: FxHashMap<&T, ProcessId> = FxHashMap::default();
+/// For each process, the first that is alike in this.
+fn first_alike<T: Eq + Hash>(profile: &Profile, what: impl Fn(ProcessId) -> T) -> Vec<ProcessId> {
+    let mut firsts: FxHashMap<T, ProcessId> = FxHashMap::default();
     let ids = (0..profile.processes.len()).map(ProcessId::from_index);
-    ids.map(|id| {
-        let origin = profile.origin_of(id);
-        let its = origin.map_or(&of_none, |origin| &of_origins[origin.index()]);
-        *firsts.entry(its).or_insert(id)
-    })
-    .collect()
+    ids.map(|id| *firsts.entry(what(id)).or_insert(id))
+        .collect()
 }

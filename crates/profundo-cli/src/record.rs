@@ -4,6 +4,7 @@
 mod decorated;
 mod last;
 mod left_behind;
+mod machine;
 mod native_calls;
 mod perf_map;
 mod schedule;
@@ -33,6 +34,7 @@ use crate::options::{self, Recording};
 use crate::recordings::{Destination, Keep};
 
 pub use last::{Last, sentence};
+pub use machine::of_machine;
 pub use native_calls::ProbedFunctions;
 pub use schedule::Schedule;
 pub use writer::Writer;

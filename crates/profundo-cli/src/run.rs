@@ -30,7 +30,14 @@ pub fn run(options: &Run) -> Result<ExitCode> {
     let recording = options.recording.clone().with_all_of(what);
     let mine = &options.view.filters.own_code.rules();
     let began = following(options.page);
-    let recorded = record::with_options(&recording, force, mine, &options.command.words, &began)?;
+    let words = &options.command.words;
+    let recorded = match options.machine.all {
+        true => {
+            let how = (force, &mine[..]);
+            record::of_machine(&recording, &options.machine, how, words, &began)?
+        }
+        false => record::with_options(&recording, force, mine, words, &began)?,
+    };
     record::note_failure(&recorded);
     // The program's exit status stands, even if the report fails.
     let shown = open::open_without_warnings(&recorded.path, shape.samples(), None)
@@ -79,13 +86,15 @@ pub fn record(options: &Record) -> Result<ExitCode> {
     refuse_pages(options.page, &options.recording);
     let mine = options.own_code.rules();
     let began = following(options.page);
-    let recorded = record::with_options(
-        &options.recording,
-        options.force,
-        &mine,
-        &options.command.words,
-        &began,
-    )?;
+    let (recording, force) = (&options.recording, options.force);
+    let words = &options.command.words;
+    let recorded = match options.machine.all {
+        true => {
+            let how = (force, &mine[..]);
+            record::of_machine(recording, &options.machine, how, words, &began)?
+        }
+        false => record::with_options(recording, force, &mine, words, &began)?,
+    };
     for note in &recorded.done.notes {
         stderr::note(note);
     }

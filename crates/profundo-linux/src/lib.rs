@@ -5,6 +5,7 @@
 //! addresses, and time in nanoseconds and cycles.
 
 pub mod account;
+pub mod cgroup;
 pub mod clock;
 pub mod container;
 pub mod delivery;
@@ -20,5 +21,6 @@ pub mod random;
 pub mod sys;
 mod syscall_names;
 pub mod tracefs;
+pub mod users;
 
 pub use syscall_names::syscall_name;

@@ -55,6 +55,29 @@ impl Profile {
         (origin.index() < self.origins.len()).then_some(origin)
     }
 
+    /// The value of a label of a process: its own, or that of its recording.
+    pub fn label_of(&self, process: ProcessId, key: StringId) -> Option<StringId> {
+        let its = self.processes.get(process.index())?;
+        let own = its.labels.iter().find(|(known, _)| *known == key);
+        let own = own.map(|&(_, value)| value);
+        own.or_else(|| self.origins[self.origin_of(process)?.index()].label(key))
+    }
+
+    /// All labels of a process, sorted: its own, and those of its recording.
+    pub fn all_labels_of(&self, process: ProcessId) -> Vec<(StringId, StringId)> {
+        let own = self.processes.get(process.index());
+        let mut labels = own.map_or_else(Vec::new, |process| process.labels.clone());
+        let origin = self.origin_of(process);
+        let of_origin = origin.map_or(&[][..], |origin| &self.origins[origin.index()].labels);
+        for &(key, value) in of_origin {
+            if labels.iter().all(|(known, _)| *known != key) {
+                labels.push((key, value));
+            }
+        }
+        labels.sort_unstable();
+        labels
+    }
+
     /// Whether the profile was merged from several recordings.
     pub fn is_merged(&self) -> bool {
         self.origins.len() > 1

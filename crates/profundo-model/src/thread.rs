@@ -26,6 +26,9 @@ pub struct Process {
     pub runtime: StringId,
     /// The names of its environment variables, never their values.
     pub environment: Vec<StringId>,
+    /// Its own labels, such as its container, where all processes of a machine were recorded. No
+    /// key occurs twice.
+    pub labels: Vec<(StringId, StringId)>,
     /// The recording that it comes from, where the profile has several or this one has labels.
     pub origin: Option<OriginId>,
 }

@@ -27,7 +27,7 @@ pub use files::enough_descriptors;
 pub use forked_memory::without as without_forked_memory;
 pub use gap::{Finding, Gap, Mend, Verdict};
 pub use gauge::refused as gauge_refused;
-pub use perf::refused as perf_refused;
+pub use perf::{machine_refused, refused as perf_refused};
 pub use proc_files::without as without_proc;
 pub use process::may_be_read;
 pub use python::first_library as first_python_library;

@@ -11,17 +11,30 @@ pub fn refused(error: &io::Error) -> Gap {
     explain(&Settings::read(), error, Part::User)
 }
 
+/// The gap for clocks on CPUs, which sample all processes, that were refused with this error.
+pub fn machine_refused(error: &io::Error) -> Gap {
+    let mut gap = explain(&Settings::read(), error, Part::Machine);
+    gap.why = format!(
+        "all processes of the machine cannot be sampled: {}",
+        gap.why
+    );
+    gap
+}
+
 /// A part of a program's time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
     User,
     Kernel,
+    /// All processes.
+    Machine,
 }
 
 pub(super) fn explain(settings: &Settings, error: &io::Error, part: Part) -> Gap {
     let most = match part {
         Part::User => 2,
         Part::Kernel => 1,
+        Part::Machine => 0,
     };
     let why = |rest: &str| format!("perf_event_open is refused ({}): {rest}", error_text(error));
     let by_filter = || Gap {

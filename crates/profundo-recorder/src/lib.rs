@@ -25,7 +25,7 @@ mod recorder;
 
 pub use crate::core::WakeHandle;
 pub use error::Error;
-pub use options::{Calls, EngineChoice, Lines, LinesOf, Memory, Options};
+pub use options::{Calls, Chosen, EngineChoice, Lines, LinesOf, Memory, Options};
 pub use recorder::{ChildLimit, ProcessTimes, Recorder, SoFar};
 
 /// The symbols that an agent exports only to record allocations, or calls.

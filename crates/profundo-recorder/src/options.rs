@@ -139,6 +139,30 @@ pub struct Options {
     /// A process that runs already, which the agent is about to enter: the session's directory lies
     /// where it is found by this process, which may be in a container.
     pub within: Option<u32>,
+    /// The processes that are recorded if all of the machine are: those that are chosen.
+    pub machine: Option<Chosen>,
+}
+
+/// The choice among all processes of a machine. A kind of choice that names nothing leaves none
+/// out.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Chosen {
+    /// These processes, and their descendants.
+    pub pids: Vec<u32>,
+    /// Processes with the rights of these users.
+    pub users: Vec<u32>,
+    /// Processes whose program has one of these names, in which `*` is anything.
+    pub programs: Vec<String>,
+    /// Processes in one of these groups of the kernel (cgroups), or below one: a path, or the name
+    /// of one of its folders.
+    pub cgroups: Vec<String>,
+}
+
+impl Chosen {
+    /// Whether all processes are chosen.
+    pub fn is_all(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 impl Default for Options {
@@ -162,6 +186,7 @@ impl Default for Options {
             cache: None,
             place: None,
             within: None,
+            machine: None,
         }
     }
 }

@@ -548,7 +548,10 @@ fn native_words(
 
 fn walk(sample: &Sample, modules: &Modules<'_>, out: &mut [u64]) -> (usize, End) {
     let Some((regs, general)) = &sample.registers else {
-        return (0, End::Broken);
+        return match sample.is_kernels {
+            true => (0, End::Root),
+            false => (0, End::Broken),
+        };
     };
     let mut memory = Copied {
         pid: sample.pid,

@@ -285,6 +285,7 @@ impl Raw {
             environment: variables
                 .map(|(_, name)| String::from_utf8_lossy(name).into_owned())
                 .collect(),
+            labels: Vec::new(),
             started: facts.started,
         }));
         let modules = self.named_modules();

@@ -382,6 +382,8 @@ pub struct ProcessInfo {
     pub directory: String,
     /// The names of its environment variables.
     pub environment: Vec<String>,
+    /// Its labels, such as its container. No key occurs twice.
+    pub labels: Vec<(String, String)>,
     /// The time when it began, on the cycle counter.
     pub started: u64,
 }

@@ -5,6 +5,8 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use super::excused::reason;
+use crate::sides::mode::Mode;
 use crate::sides::outcomes::{Outcomes, THE_WHOLE};
 
 /// The evidence of some tries of a module.
@@ -71,6 +73,15 @@ impl Judgement {
             tries: vec![(without, with)],
             suspects,
         }
+    }
+
+    /// Leaves out the tests that may differ in a mode. Returns them with the reasons.
+    pub fn excuse(&mut self, mode: Mode) -> Vec<(String, &'static str)> {
+        let suspects = self.suspects.iter();
+        let excused = suspects.filter_map(|name| Some((name.clone(), reason(name, mode)?)));
+        let excused: Vec<_> = excused.collect();
+        (self.suspects).retain(|name| excused.iter().all(|(known, _)| known != name));
+        excused
     }
 
     /// Adds one more try.

@@ -160,6 +160,10 @@ impl Joining {
             }
             if row.environment.is_empty() {
                 row.environment = process.environment.iter().copied().map(text).collect();
+                let labels = process.labels.iter();
+                row.labels = labels
+                    .map(|&(key, value)| (text(key), text(value)))
+                    .collect();
             }
         }
         for (index, process) in input.processes.iter().enumerate() {

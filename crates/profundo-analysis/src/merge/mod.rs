@@ -189,6 +189,9 @@ impl Merging {
                 ended: process.ended.map(|time| rows.time(time)),
                 runtime: text(process.runtime),
                 environment: process.environment.iter().copied().map(text).collect(),
+                labels: (process.labels.iter())
+                    .map(|&(key, value)| (text(key), text(value)))
+                    .collect(),
                 origin: Some(OriginId::from_index(first_origin + before)),
                 ..process.clone()
             });

@@ -15,6 +15,7 @@ pub mod help;
 mod listing;
 mod measuring;
 mod merging;
+mod on_machine;
 mod recording;
 mod reporting;
 mod snapshot;
@@ -49,6 +50,7 @@ pub use heap::{Assemble, Heap};
 pub use listing::List;
 pub use measuring::{Measuring, Reading};
 pub use merging::{Labels, Merge};
+pub use on_machine::{CommandIfAny, OnMachine};
 pub use reporting::Report;
 pub use trace::Trace;
 pub use view::{Order, Style, ViewOptions, What};
@@ -169,9 +171,11 @@ pub enum Verb {
 #[derive(Debug, Args)]
 pub struct Run {
     #[command(flatten)]
-    pub command: Command,
+    pub command: CommandIfAny,
     #[command(flatten)]
     pub recording: Recording,
+    #[command(flatten)]
+    pub machine: OnMachine,
     #[command(flatten)]
     pub page: OnPage,
     /// What to print at the end
@@ -294,9 +298,11 @@ pub struct Peek {
 #[derive(Debug, Args)]
 pub struct Record {
     #[command(flatten)]
-    pub command: Command,
+    pub command: CommandIfAny,
     #[command(flatten)]
     pub recording: Recording,
+    #[command(flatten)]
+    pub machine: OnMachine,
     /// Replace a file that is no recording, too
     #[arg(long, help_heading = "The recording")]
     pub force: bool,

@@ -52,9 +52,10 @@ pub struct Recording {
     /// newest 50, up to 2G]
     #[arg(long, value_name = "HOW MANY")]
     pub keep: Option<Keep>,
-    /// Samples per second of a thread's CPU time
-    #[arg(short, long, value_name = "HZ", default_value = "1000", value_parser = rate, allow_negative_numbers = true)]
-    pub rate: f64,
+    /// Samples per second of a thread's CPU time [default: 1000], or of each CPU's time with --all
+    /// [default: 199]
+    #[arg(short, long, value_name = "HZ", value_parser = rate, allow_negative_numbers = true)]
+    pub rate: Option<f64>,
     /// Stop sampling after so long; the program goes on
     #[arg(short, long, value_name = "SECONDS", value_parser = some_seconds, allow_negative_numbers = true)]
     pub duration: Option<Duration>,
@@ -267,7 +268,7 @@ impl Recording {
         Self {
             output: Some(output),
             keep: None,
-            rate: 10.0,
+            rate: Some(10.0),
             duration: None,
             last: None,
             wall: false,
@@ -330,6 +331,11 @@ impl Recording {
 
     /// The time between two samples in nanoseconds.
     pub fn period(&self) -> u64 {
-        period_of(self.rate)
+        period_of(self.rate.unwrap_or(1000.0))
+    }
+
+    /// The time between two samples of a CPU, where the whole machine is recorded.
+    pub fn period_of_machine(&self) -> u64 {
+        period_of(self.rate.unwrap_or(199.0))
     }
 }

@@ -37,6 +37,9 @@ pub(super) mod processes {
     const ENVIRONMENT_COUNT: u8 = 12;
     const ENVIRONMENT: u8 = 13;
     const ORIGIN: u8 = 14;
+    const LABEL_COUNT: u8 = 15;
+    const LABEL_KEY: u8 = 16;
+    const LABEL_VALUE: u8 = 17;
 
     pub(in crate::v1) fn encode(profile: &Profile, rows: Range<usize>) -> Result<Payload, Error> {
         let processes = || profile.processes[rows.clone()].iter();
@@ -72,6 +75,13 @@ pub(super) mod processes {
         }
         let origin = |process: &Process| process.origin.map_or(0, |id| u64::from(id.0) + 1);
         payload.sparse(ORIGIN, processes().map(origin));
+        if processes().any(|process| !process.labels.is_empty()) {
+            let labels = || processes().flat_map(|process| &process.labels);
+            let count = |process: &Process| process.labels.len() as u64;
+            payload.plain(LABEL_COUNT, processes().map(count));
+            payload.plain(LABEL_KEY, labels().map(|(key, _)| u64::from(key.0)));
+            payload.delta(LABEL_VALUE, labels().map(|(_, value)| u64::from(value.0)));
+        }
         Ok(payload)
     }
 
@@ -113,6 +123,8 @@ pub(super) mod processes {
         let (mut end, mut end_code) = (columns.get(END), columns.get(END_CODE));
         let (mut runtime, mut count) = (columns.get(RUNTIME), columns.get(ENVIRONMENT_COUNT));
         let (mut name, mut origin) = (columns.get(ENVIRONMENT), columns.get(ORIGIN));
+        let mut labels = columns.get(LABEL_COUNT);
+        let (mut key, mut value) = (columns.get(LABEL_KEY), columns.get(LABEL_VALUE));
         for index in columns.indices() {
             let flags = flags.plain()?;
             let mut known = [None; 4];
@@ -138,6 +150,7 @@ pub(super) mod processes {
                 system,
                 runtime: decoder.string(runtime.plain()?)?,
                 environment: Vec::new(),
+                labels: Vec::new(),
                 origin: match origin.plain()? {
                     0 => None,
                     next => Some(OriginId::from_index(decoder.origin(next - 1)?)),
@@ -149,6 +162,18 @@ pub(super) mod processes {
             }
             for _ in 0..count {
                 process.environment.push(decoder.string(name.delta()?)?);
+            }
+            let count = labels.plain()?;
+            if count > key.left() as u64 {
+                return Err(Damage::Column(LABEL_COUNT));
+            }
+            for _ in 0..count {
+                let key = decoder.string(key.plain()?)?;
+                let value = decoder.string(value.delta()?)?;
+                // A key that occurs twice has its first value.
+                if process.labels.iter().all(|(known, _)| *known != key) {
+                    process.labels.push((key, value));
+                }
             }
             match decoder.profile.processes.get_mut(index) {
                 Some(row) => *row = process,
@@ -164,6 +189,9 @@ pub(super) mod processes {
             .and(count.finish())
             .and(name.finish())
             .and(origin.finish())
+            .and(labels.finish())
+            .and(key.finish())
+            .and(value.finish())
     }
 }
 

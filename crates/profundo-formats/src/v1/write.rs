@@ -561,6 +561,10 @@ impl<W: Write> Encoder<W> {
             strings.row(process.runtime.index());
             let names = &process.environment;
             names.iter().for_each(|name| strings.row(name.index()));
+            for &(key, value) in &process.labels {
+                strings.row(key.index());
+                strings.row(value.index());
+            }
             process.parent.iter().for_each(|id| parents.row(id.index()));
             process.origin.iter().for_each(|id| origins.row(id.index()));
         }

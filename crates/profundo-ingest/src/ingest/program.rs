@@ -136,6 +136,11 @@ impl Program {
         if !is_resumed || row.environment.is_empty() {
             row.environment = environment.collect();
         }
+        if !is_resumed || row.labels.is_empty() {
+            let labels = info.labels.iter();
+            let labels = labels.map(|(key, value)| (strings.intern(key), strings.intern(value)));
+            row.labels = labels.collect();
+        }
         row.parent = match is_resumed {
             true => row.parent.or(parent),
             false => parent,

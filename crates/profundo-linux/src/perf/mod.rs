@@ -3,6 +3,7 @@
 mod call_clock;
 mod clock;
 mod instructions;
+mod machine;
 mod mapping;
 mod native_calls;
 mod record;
@@ -21,6 +22,7 @@ use perf_event_open_sys::bindings::perf_event_attr;
 pub use call_clock::CallClock;
 pub use clock::{Signal, TaskClock, may_trap, send_to_thread, task_clock};
 pub use instructions::Instructions;
+pub use machine::MachineSampler;
 pub use mapping::Mapping;
 pub use native_calls::FunctionCounters;
 pub use record::{Record, Returned, Sample};

@@ -67,6 +67,8 @@ pub struct Sample {
     pub in_kernel: bool,
     /// The kernel part of the stack, leaf first.
     pub kernel: Vec<u64>,
+    /// Whether the thread runs in the kernel only, so that the kernel's part is the whole stack.
+    pub is_kernels: bool,
     /// `None`: the thread has no user half, or it is not known.
     pub registers: Option<(Regs, General)>,
     /// The stack, from the stack pointer on.
@@ -290,6 +292,7 @@ pub fn sample(misc: u16, body: &[u8], has_chain: bool) -> Option<Sample> {
         cpu: -1,
         in_kernel: misc & CPU_MODE == KERNEL,
         kernel,
+        is_kernels: abi == 0,
         registers,
         stack,
     })

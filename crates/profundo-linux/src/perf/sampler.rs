@@ -24,7 +24,7 @@ const PAGES: usize = 64;
 #[derive(Debug)]
 pub struct Sampler {
     /// One for each CPU, on an event that never fires.
-    rings: Vec<(i32, OwnedFd, PerfRing)>,
+    rings: Vec<Ring>,
     /// The process and the thread of each event.
     events: Vec<(u32, u32, OwnedFd)>,
     /// The threads sampled since the last change of the period.
@@ -181,53 +181,66 @@ impl Sampler {
 
     /// The records since the last call.
     pub fn read(&self) -> Gathered {
-        let mut gathered = Gathered::default();
-        for (cpu, _, ring) in &self.rings {
-            ring.read(|kind, misc, body| {
-                if kind == record::SAMPLE {
-                    let sample = record::sample(misc, body, self.what.kernel);
-                    let sample = sample.map(|sample| Sample {
-                        cpu: *cpu,
-                        ..sample
-                    });
-                    gathered.samples.extend(sample);
-                    return;
-                }
-                match record::side(kind, misc, body) {
-                    Some((_, Record::Lost { count })) => gathered.lost += count,
-                    records => gathered.records.extend(records),
-                }
-            });
-        }
+        let gathered = gather(&self.rings, self.what);
         let sampled = gathered.samples.iter().map(|sample| sample.tid);
         self.sampled.borrow_mut().extend(sampled);
-        gathered.samples.sort_by_key(|sample| sample.time);
-        gathered.records.sort_by_key(|(time, _)| *time);
         gathered
     }
 
     /// Waits for records, at most this long.
     pub fn wait(&self, most: Duration) {
-        let mut polled: Vec<libc::pollfd> = self
-            .rings
-            .iter()
-            .map(|(_, event, _)| libc::pollfd {
-                fd: event.as_raw_fd(),
-                events: libc::POLLIN,
-                revents: 0,
-            })
-            .collect();
-        let time = libc::timespec {
-            tv_sec: most.as_secs().min(3600) as i64,
-            tv_nsec: most.subsec_nanos().into(),
-        };
-        let count = polled.len() as libc::nfds_t;
-        // SAFETY: the entries are valid and as many as said; no mask is set.
-        unsafe { libc::ppoll(polled.as_mut_ptr(), count, &time, std::ptr::null()) };
+        wait(&self.rings, most);
     }
 }
 
-fn attributes(period: u64, what: Sampled) -> bindings::perf_event_attr {
+/// The ring of one CPU, with the event that it was made for.
+pub(super) type Ring = (i32, OwnedFd, PerfRing);
+
+/// Takes the records out of the rings.
+pub(super) fn gather(rings: &[Ring], what: Sampled) -> Gathered {
+    let mut gathered = Gathered::default();
+    for (cpu, _, ring) in rings {
+        ring.read(|kind, misc, body| {
+            if kind == record::SAMPLE {
+                let sample = record::sample(misc, body, what.kernel);
+                let sample = sample.map(|sample| Sample {
+                    cpu: *cpu,
+                    ..sample
+                });
+                gathered.samples.extend(sample);
+                return;
+            }
+            match record::side(kind, misc, body) {
+                Some((_, Record::Lost { count })) => gathered.lost += count,
+                records => gathered.records.extend(records),
+            }
+        });
+    }
+    gathered.samples.sort_by_key(|sample| sample.time);
+    gathered.records.sort_by_key(|(time, _)| *time);
+    gathered
+}
+
+/// Waits until a ring has records, at most this long.
+pub(super) fn wait(rings: &[Ring], most: Duration) {
+    let mut polled: Vec<libc::pollfd> = rings
+        .iter()
+        .map(|(_, event, _)| libc::pollfd {
+            fd: event.as_raw_fd(),
+            events: libc::POLLIN,
+            revents: 0,
+        })
+        .collect();
+    let time = libc::timespec {
+        tv_sec: most.as_secs().min(3600) as i64,
+        tv_nsec: most.subsec_nanos().into(),
+    };
+    let count = polled.len() as libc::nfds_t;
+    // SAFETY: the entries are valid and as many as said; no mask is set.
+    unsafe { libc::ppoll(polled.as_mut_ptr(), count, &time, std::ptr::null()) };
+}
+
+pub(super) fn attributes(period: u64, what: Sampled) -> bindings::perf_event_attr {
     let mut attr = bindings::perf_event_attr::default();
     attr.type_ = bindings::PERF_TYPE_SOFTWARE;
     attr.config = u64::from(bindings::PERF_COUNT_SW_TASK_CLOCK);

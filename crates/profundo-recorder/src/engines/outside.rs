@@ -5,20 +5,22 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use profundo_linux::perf::{Gathered, Record, Sample, Sampled, Sampler, kernel_is_permitted};
+use profundo_linux::perf::{
+    Gathered, MachineSampler, Record, Sample, Sampled, Sampler, kernel_is_permitted,
+};
 use profundo_linux::proc;
 use profundo_linux::sys;
 use profundo_permits::{perf_refused, without_forked_memory};
-use profundo_process::copied_stack::modules;
 use profundo_process::kernel::KernelNames;
 use profundo_process::loading::why_nothing;
 use profundo_process::modules::{MappingHistory, cache_folder, executable_of};
 use profundo_process::reading::Process;
 use profundo_wire::recording::{Engine, Event};
 
+use super::machine::{Machine, Over};
 use super::polling::Polling;
 use crate::core::Core;
-use crate::options::EngineChoice;
+use crate::options::{Chosen, EngineChoice};
 use crate::outside::Outside;
 use crate::program::{Program, Way};
 
@@ -39,6 +41,8 @@ pub(crate) struct OutsideSampling {
     pub(crate) reads: bool,
     /// The kernel's side-band records since the last turn.
     pub(crate) records: Vec<(u64, Record)>,
+    /// All processes of the machine, if those are sampled.
+    machine: Option<Box<Machine>>,
 }
 
 impl OutsideSampling {
@@ -52,10 +56,69 @@ impl OutsideSampling {
 
     /// Whether anything is sampled from outside.
     pub(crate) fn is_active(&self) -> bool {
-        self.processes > 0
+        self.processes > 0 || self.machine.is_some()
+    }
+
+    /// Whether all processes of the machine are sampled.
+    pub(crate) fn has_machine(&self) -> bool {
+        self.machine.is_some()
+    }
+
+    /// Opens clocks on all CPUs, which do not run yet.
+    pub(crate) fn open_machine(&mut self, period: u64, chosen: &Chosen) -> std::io::Result<()> {
+        self.reads = true;
+        self.kernel = kernel_is_permitted().is_ok();
+        let cache = || cache_folder(self.cache.as_deref());
+        self.names = self.kernel.then(|| KernelNames::begin(cache()));
+        let what = Sampled {
+            kernel: self.kernel,
+            sideband: true,
+            wakes: true,
+        };
+        let sampler = MachineSampler::open(period, what)?;
+        self.machine = Some(Box::new(Machine::new(sampler, chosen)));
+        Ok(())
+    }
+
+    /// Lets the clocks of all CPUs run, or stops them.
+    pub(crate) fn set_machine_running(&self, running: bool) {
+        if let Some(machine) = &self.machine {
+            machine.sampler().set_running(running);
+        }
+    }
+
+    /// The programs of the machine that are over since the last call.
+    pub(crate) fn take_over(&mut self) -> Vec<Over> {
+        let machine = self.machine.as_mut();
+        machine.map_or_else(Vec::new, |machine| machine.take_over())
+    }
+
+    /// The sentences about what is not in a recording of the machine.
+    pub(crate) fn machine_notes(&self) -> Vec<String> {
+        let machine = self.machine.as_ref();
+        machine.map_or_else(Vec::new, |machine| machine.notes())
+    }
+
+    pub(super) fn sees_kernel(&self) -> bool {
+        self.kernel
+    }
+
+    pub(super) fn count_process(&mut self) {
+        self.processes += 1;
+    }
+
+    /// Counts lost samples.
+    pub(super) fn count_lost(&mut self, lost: u64, core: &Core, sink: &mut dyn FnMut(Event<'_>)) {
+        self.lost += lost;
+        if lost > 0 {
+            self.emit_loss(core, sink);
+        }
     }
 
     pub(crate) fn set_period(&self, period: u64) {
+        if let Some(machine) = &self.machine {
+            machine.sampler().set_period(period);
+        }
         if let Some(sampler) = &self.sampler {
             sampler.set_period(period);
         }
@@ -97,9 +160,10 @@ impl OutsideSampling {
             self.read_due_runners(core, sink);
             return;
         }
-        match &self.sampler {
-            Some(sampler) => sampler.wait(most),
-            None => std::thread::sleep(most),
+        match (&self.machine, &self.sampler) {
+            (Some(machine), _) => machine.sampler().wait(most),
+            (None, Some(sampler)) => sampler.wait(most),
+            (None, None) => std::thread::sleep(most),
         }
         self.sample(core, sink);
     }
@@ -343,35 +407,41 @@ impl OutsideSampling {
         if !self.is_active() {
             return false;
         }
-        let Some(sampler) = &self.sampler else {
-            return false;
+        let has_samples = match (self.machine.take(), &self.sampler) {
+            (Some(mut machine), _) => {
+                let has_samples = machine.sample(self, core, sink);
+                self.machine = Some(machine);
+                has_samples
+            }
+            (None, Some(sampler)) => {
+                let Gathered {
+                    samples,
+                    records,
+                    lost,
+                } = sampler.read();
+                self.records.extend(records);
+                let mut by_process: HashMap<u32, Vec<&Sample>> = HashMap::new();
+                for sample in &samples {
+                    by_process.entry(sample.pid).or_default().push(sample);
+                }
+                for (pid, samples) in by_process {
+                    self.record(core, pid, &samples, sink);
+                }
+                self.count_lost(lost, core, sink);
+                !samples.is_empty()
+            }
+            (None, None) => return false,
         };
-        let Gathered {
-            samples,
-            records,
-            lost,
-        } = sampler.read();
-        self.lost += lost;
-        self.records.extend(records);
-        let mut by_process: HashMap<u32, Vec<&Sample>> = HashMap::new();
-        for sample in &samples {
-            by_process.entry(sample.pid).or_default().push(sample);
-        }
-        for (pid, samples) in by_process {
-            self.record(core, pid, &samples, sink);
-        }
         for (&key, program) in &mut core.processes.programs {
             if let Way::Outside(outside) = &mut program.way {
                 outside.settle(key, false, sink);
             }
         }
-        if lost > 0 {
-            self.emit_loss(core, sink);
-        }
-        !samples.is_empty()
+        has_samples
     }
 
-    fn record(
+    /// Records the samples of one process.
+    pub(super) fn record(
         &mut self,
         core: &mut Core,
         pid: u32,
@@ -392,7 +462,7 @@ impl OutsideSampling {
         program.find_python(sink);
         let is_python_new = !had_python && program.reads_python();
         let mut words = Vec::new();
-        let list = modules(&program.modules, store);
+        let list = program.modules_now(now, store);
         let Way::Outside(outside) = &mut program.way else {
             return;
         };
@@ -412,7 +482,7 @@ impl OutsideSampling {
             // `refresh_modules`.
             program.maps_changed = true;
             if program.refresh_modules(now, store, sink) {
-                let list = modules(&program.modules, store);
+                let list = program.modules_now(now, store);
                 if let Way::Outside(outside) = &mut program.way {
                     outside.forget_last(&unread);
                     words.truncate(read);

@@ -12,6 +12,7 @@ use profundo_linux::proc;
 use profundo_process::copied_stack::modules;
 use profundo_process::modules::{Changes, MappingHistory, ModuleList, Store, publish};
 use profundo_process::reading::{Blocked, Process, Reading, ReadingWords};
+use profundo_unwind::Module;
 use profundo_wire::recording::{Event, HowEnded, LossCounts, ProcessInfo};
 use profundo_wire::{End, State};
 
@@ -38,6 +39,8 @@ pub(crate) struct Program {
     pub(crate) pid: u32,
     /// Its command line.
     pub(crate) command: String,
+    /// Its labels, where all processes are recorded.
+    pub(crate) labels: Vec<(String, String)>,
     /// The time of its beginning, in cycles.
     pub(crate) started: u64,
     pub(crate) way: Way,
@@ -85,6 +88,7 @@ impl Program {
             key,
             pid,
             command: String::new(),
+            labels: Vec::new(),
             started,
             way,
             pidfd: None,
@@ -134,6 +138,7 @@ impl Program {
                 Way::Outside(_) => proc::first_directory(self.pid),
             },
             environment: proc::environment_names(self.pid, agent),
+            labels: self.labels.clone(),
             started: self.started,
         }));
         let modules = self.modules.infos(self.started);
@@ -193,6 +198,14 @@ impl Program {
             });
         }
         changes.any
+    }
+
+    /// Its modules for a walk of a stack that was copied just now.
+    pub(crate) fn modules_now<'a>(&self, now: u64, store: &'a Store) -> Vec<Module<'a>> {
+        match self.mapping_history.is_settled(now) {
+            true => modules(&self.modules, store),
+            false => self.mapping_history.modules_at(&self.modules, now, store),
+        }
     }
 
     /// Reads a thread where it waits. New records go to `words`. Returns the sample, unless the

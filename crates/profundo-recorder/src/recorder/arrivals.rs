@@ -219,6 +219,7 @@ impl Core {
         }
         let of_parent = self.processes.programs.get(&parent).filter(|_| forked);
         program.command = match of_parent {
+            _ if !program.command.is_empty() => std::mem::take(&mut program.command),
             Some(parent) => parent.command.clone(),
             // By now the process may have ended, or run another program.
             None => match program.agent().map(Agent::command) {

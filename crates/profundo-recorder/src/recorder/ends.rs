@@ -29,6 +29,11 @@ impl Recorder {
             // Children that they have left behind: they get their parents' data only while those
             // are known.
             self.answer_arrivals(sink);
+            if self.outside.has_machine() {
+                // All that the ended processes have left is in the rings by now.
+                self.outside.sample(&mut self.core, sink);
+                self.end_replaced(sink);
+            }
         }
         for (key, ended) in watched.into_iter().zip(ended) {
             if ended && !self.core.processes.is_waited_for(key) {
@@ -148,13 +153,16 @@ impl Recorder {
     pub fn finish(mut self, sink: &mut dyn FnMut(Event<'_>)) -> Finish {
         // No other thread may hold the directory.
         self.poller = None;
+        self.outside.set_machine_running(false);
         self.turn_now(sink);
+        self.end_replaced(sink);
         let Self {
             core,
             parts,
             outside,
             ..
         } = &mut self;
+        core.notes.extend(outside.machine_notes());
         outside.finish_polling(core, sink);
         for part in parts.all() {
             part.stop(core, sink);

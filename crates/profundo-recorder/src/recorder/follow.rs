@@ -20,6 +20,10 @@ const POLL: u64 = 100_000_000;
 impl Recorder {
     /// Handles the kernel's records since the last turn.
     pub(super) fn follow(&mut self, sink: &mut dyn FnMut(Event<'_>)) {
+        if self.outside.has_machine() {
+            self.end_replaced(sink);
+            return;
+        }
         let records = match &self.side_band {
             Some(side_band) => side_band.read(),
             None if self.outside.reads => std::mem::take(&mut self.outside.records),

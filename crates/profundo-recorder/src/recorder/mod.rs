@@ -8,6 +8,7 @@ mod create;
 mod ends;
 mod follow;
 mod inside;
+mod machine;
 mod once_a_second;
 mod schedule;
 mod so_far;
@@ -150,7 +151,9 @@ impl Recorder {
 
     /// Whether any recorded program is alive.
     pub fn has_programs(&self) -> bool {
-        !self.core.processes.programs.is_empty() || !self.core.processes.newcomers.is_empty()
+        !self.core.processes.programs.is_empty()
+            || !self.core.processes.newcomers.is_empty()
+            || self.outside.has_machine()
     }
 
     /// Whether there are processes that are not classified yet.
@@ -237,6 +240,7 @@ impl Recorder {
             program.set_running(wanted, now);
             outside.set_running(program, wanted);
         }
+        outside.set_machine_running(wanted);
         if wanted {
             outside.begin_anew();
         }
@@ -331,6 +335,7 @@ impl Recorder {
             busy,
             outside: self.outside.is_active(),
             reads: self.outside.reads,
+            machine: self.outside.has_machine(),
             words: self.core.transport.words_drained,
             newcomers: !self.core.processes.newcomers.is_empty(),
             watched: self.poller.is_some(),

@@ -24,6 +24,8 @@ pub(super) struct Turn {
     pub(super) outside: bool,
     /// Threads are read as they are sampled.
     pub(super) reads: bool,
+    /// All processes of the machine are sampled.
+    pub(super) machine: bool,
     /// The number of words in the fullest ring.
     pub(super) words: usize,
     /// There are new processes that are not classified yet.
@@ -68,6 +70,8 @@ impl Schedule {
             false => BLIND_WAIT,
         };
         self.wait = match (turn.busy, turn.outside) {
+            // Its samples wake the recorder, and it has many processes to look at.
+            _ if turn.machine => IDLE_WAIT,
             // Reading threads wakes the recorder.
             (true, true) if turn.reads => BUSY_WAIT,
             (false, true) if turn.reads => (self.wait * 2).clamp(BUSY_WAIT, IDLE_WAIT),

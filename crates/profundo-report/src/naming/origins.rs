@@ -10,21 +10,33 @@ use crate::page::line::{Line, Style};
 use crate::page::palette::Color;
 use crate::page::width::{keep_head, width};
 
-/// The name of a group by labels, or by one: those of the recording of its first process.
+/// The name of a group by labels, or by one: those of its first process and of its recording.
 pub(crate) fn group_label(profile: &Profile, by: &GroupBy, first: ProcessId) -> String {
-    let origin = profile.origin_of(first);
+    let strings = &profile.strings;
     if let GroupBy::LabelOf(key) = by {
-        let labels = origin.map(|origin| &profile.origins[origin.index()]);
-        let value = labels.and_then(|labels| labels.label(profile.strings.find(key)?));
+        let value = strings
+            .find(key)
+            .and_then(|key| profile.label_of(first, key));
         return match value {
-            Some(value) => format!("{key}={}", profile.strings.get(value)),
+            Some(value) => format!("{key}={}", strings.get(value)),
             None => format!("without {key}"),
         };
     }
-    let labels = origin.map(|origin| profile.labels_of(origin));
-    match labels.filter(|labels| !labels.is_empty()) {
-        Some(labels) => labels,
-        None => "without labels".to_owned(),
+    let own = &profile.processes[first.index()].labels;
+    let own = own.iter().map(|&(key, value)| {
+        let (key, value) = (strings.get(key), strings.get(value));
+        format!("{key}={value}")
+    });
+    let of_recording = profile
+        .origin_of(first)
+        .map(|origin| profile.labels_of(origin));
+    let all: Vec<String> = own
+        .chain(of_recording)
+        .filter(|labels| !labels.is_empty())
+        .collect();
+    match all.is_empty() {
+        true => "without labels".to_owned(),
+        false => all.join(", "),
     }
 }
 

@@ -1,0 +1,452 @@
+//! All processes of the machine, sampled by a clock on each CPU.
+//!
+//! A process is entered at its first sample: most of a machine's processes have none. What the
+//! kernel reports of it before (its parent, its program, its mappings) is kept until then, so that
+//! a process which is gone when its sample is read has its name and its code all the same.
+
+mod chosen;
+
+use std::collections::{HashMap, HashSet};
+
+use profundo_linux::perf::{Gathered, MachineSampler, Record, Sample};
+use profundo_linux::proc;
+use profundo_linux::sys;
+use profundo_process::modules::{MappingHistory, ModuleList};
+use profundo_process::reading::Process;
+use profundo_wire::recording::Event;
+
+use super::outside::OutsideSampling;
+use crate::core::Core;
+use crate::outside::Outside;
+use crate::program::{Program, Way};
+
+use chosen::Choosing;
+
+/// The sampling of a machine.
+#[derive(Debug)]
+pub(crate) struct Machine {
+    sampler: MachineSampler,
+    choosing: Choosing,
+    /// Processes that have begun, or executed a program, and have no sample since.
+    begun: HashMap<u32, Begun>,
+    /// Processes that are not chosen.
+    left_out: HashSet<u32>,
+    /// User and system time of processes when the recording began.
+    times_before: HashMap<u32, (u64, u64)>,
+    /// Programs that their processes have replaced by others, or whose processes have ended so long
+    /// ago that others have their numbers.
+    over: Vec<Over>,
+    /// The number of processes that ended without a sample.
+    unseen: u64,
+    /// Nanoseconds of samples of processes that are not chosen.
+    others: u64,
+    /// Nanoseconds of samples of processes in namespaces that are not visible from here.
+    hidden: u64,
+}
+
+/// A program that is over, by its key.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Over {
+    pub(crate) key: u32,
+    /// Whether its process has executed another program.
+    pub(crate) is_replaced: bool,
+}
+
+/// A process that has begun.
+#[derive(Debug)]
+struct Begun {
+    from: From,
+    /// The time, in cycles.
+    at: u64,
+    /// The name of the program that it has executed.
+    name: Option<String>,
+    mappings: MappingHistory,
+}
+
+/// The origin of a process or of its program.
+#[derive(Debug, Clone, Copy)]
+enum From {
+    /// A fork by this process.
+    Fork(u32),
+    /// An exec, in place of this program.
+    Exec(u32),
+}
+
+impl Machine {
+    /// Takes the clocks.
+    pub(super) fn new(sampler: MachineSampler, chosen: &crate::options::Chosen) -> Self {
+        let all = proc::children();
+        let times = |pid: u32| Some((pid, proc::times(pid, &proc::stat(pid)?)));
+        Self {
+            sampler,
+            choosing: Choosing::new(chosen, &all),
+            begun: HashMap::new(),
+            left_out: HashSet::new(),
+            times_before: all.iter().filter_map(|&(pid, _)| times(pid)).collect(),
+            over: Vec::new(),
+            unseen: 0,
+            others: 0,
+            hidden: 0,
+        }
+    }
+
+    pub(super) fn sampler(&self) -> &MachineSampler {
+        &self.sampler
+    }
+
+    /// The programs that are over since the last call.
+    pub(super) fn take_over(&mut self) -> Vec<Over> {
+        std::mem::take(&mut self.over)
+    }
+
+    /// Turns the kernel's records since the last call into events. Returns whether there were
+    /// samples.
+    pub(super) fn sample(
+        &mut self,
+        outside: &mut OutsideSampling,
+        core: &mut Core,
+        sink: &mut dyn FnMut(Event<'_>),
+    ) -> bool {
+        let Gathered {
+            samples,
+            records,
+            lost,
+        } = self.sampler.read();
+        outside.count_lost(lost, core, sink);
+        let mut batch = Batch::default();
+        let mut records = records.into_iter().peekable();
+        for sample in &samples {
+            while let Some((time, record)) = records.next_if(|(time, _)| *time <= sample.time) {
+                self.follow(time, record, &mut batch, outside, core, sink);
+            }
+            batch.0.entry(sample.pid).or_default().push(sample);
+        }
+        for (time, record) in records {
+            self.follow(time, record, &mut batch, outside, core, sink);
+        }
+        for (pid, samples) in std::mem::take(&mut batch.0) {
+            self.record(pid, &samples, outside, core, sink);
+        }
+        !samples.is_empty()
+    }
+
+    /// Records the samples of one process.
+    fn record(
+        &mut self,
+        pid: u32,
+        samples: &[&Sample],
+        outside: &mut OutsideSampling,
+        core: &mut Core,
+        sink: &mut dyn FnMut(Event<'_>),
+    ) {
+        /// The number of all processes of namespaces that are not visible from here.
+        const HIDDEN: u32 = u32::MAX;
+        let weight: u64 = samples.iter().map(|sample| sample.weight).sum();
+        if pid == HIDDEN {
+            self.hidden += weight;
+            return;
+        }
+        let first = samples.first().map_or(0, |sample| sample.time);
+        let is_known = core.processes.program_of(pid).is_some();
+        if self.left_out.contains(&pid) || !is_known && !self.enter(pid, first, outside, core, sink)
+        {
+            self.others += weight;
+            return;
+        }
+        outside.record(core, pid, samples, sink);
+    }
+
+    /// Enters a process that has its first sample, unless it is not chosen.
+    fn enter(
+        &mut self,
+        pid: u32,
+        time: u64,
+        outside: &mut OutsideSampling,
+        core: &mut Core,
+        sink: &mut dyn FnMut(Event<'_>),
+    ) -> bool {
+        let begun = self.begun.remove(&pid);
+        let from = begun.as_ref().map(|begun| begun.from);
+        let of_parent = match from {
+            Some(From::Exec(key)) => Some(key),
+            Some(From::Fork(parent)) => core.processes.last_of.get(&parent).copied(),
+            None => None,
+        };
+        let of_parent = of_parent.and_then(|key| core.processes.programs.get(&key));
+        let name = begun.as_ref().and_then(|begun| begun.name.clone());
+        let is_fork = matches!(from, Some(From::Fork(_))) && name.is_none();
+        let known = of_parent.filter(|_| is_fork).map(|parent| &*parent.command);
+        let command = command_of(pid, known, name.as_deref());
+        let labels = match labels_of(pid) {
+            Some(labels) => labels,
+            // It has ended, and its parent is in the same place.
+            None => of_parent.map_or_else(Vec::new, |parent| parent.labels.clone()),
+        };
+        if !self.choosing.takes(pid, from.is_some(), &command) {
+            self.left_out.insert(pid);
+            return false;
+        }
+        let modules = match of_parent.filter(|_| is_fork) {
+            Some(parent) => parent.modules.clone(),
+            None => ModuleList::default(),
+        };
+        let parent = match from {
+            Some(From::Exec(key)) => key,
+            Some(From::Fork(parent)) => self.ancestor(parent, outside, core, sink),
+            None => match proc::stat(pid) {
+                Some(stat) => self.ancestor(stat.parent, outside, core, sink),
+                None => 0,
+            },
+        };
+        let at = core.scale.cycles_at(time);
+        let started = begun.as_ref().map_or(at, |begun| begun.at);
+        let mut program = self.program(pid, started, modules, outside, core);
+        program.command = command;
+        program.labels = labels;
+        if let Some(begun) = begun {
+            program.mapping_history = begun.mappings;
+        } else if let Some(&before) = self.times_before.get(&pid) {
+            program.times_before = before;
+        }
+        let (user, system) = program.times_before;
+        program.user.go(user);
+        program.system.go(system);
+        core.enter(program, parent, sink);
+        true
+    }
+
+    /// Enters a process that is only the ancestor of one with samples. Returns its key; 0 if there
+    /// is none.
+    fn ancestor(
+        &mut self,
+        pid: u32,
+        outside: &mut OutsideSampling,
+        core: &mut Core,
+        sink: &mut dyn FnMut(Event<'_>),
+    ) -> u32 {
+        if let Some(&key) = core.processes.last_of.get(&pid) {
+            return key;
+        }
+        // Where some are chosen, only those are shown.
+        if pid == 0 || !self.choosing.takes_all() {
+            return 0;
+        }
+        match self.enter(
+            pid,
+            sys::nanoseconds(libc::CLOCK_MONOTONIC),
+            outside,
+            core,
+            sink,
+        ) {
+            true => core.processes.last_of.get(&pid).copied().unwrap_or(0),
+            false => 0,
+        }
+    }
+
+    fn program(
+        &self,
+        pid: u32,
+        started: u64,
+        modules: ModuleList,
+        outside: &mut OutsideSampling,
+        core: &mut Core,
+    ) -> Program {
+        let key = core.processes.next_key();
+        let mut side = Outside::of(pid);
+        side.sees_the_kernel = outside.sees_kernel();
+        let most_held = core.options.most_held;
+        side.process = Some(Box::new(Process::held_at_most(most_held)));
+        let mut program = Program::new(key, pid, started, Way::Outside(side), modules);
+        program.pidfd = sys::pidfd_open(pid).ok();
+        // Its maps are read with its first sample.
+        program.maps_changed = true;
+        outside.count_process();
+        program
+    }
+
+    /// Follows what the kernel reports.
+    fn follow(
+        &mut self,
+        time: u64,
+        record: Record,
+        batch: &mut Batch<'_>,
+        outside: &mut OutsideSampling,
+        core: &mut Core,
+        sink: &mut dyn FnMut(Event<'_>),
+    ) {
+        let at = core.scale.cycles_at(time);
+        match record {
+            Record::Fork { pid, parent, .. } if pid != parent => {
+                self.flush(pid, batch, outside, core, sink);
+                self.leave(pid, false, core);
+                let begun = Begun {
+                    from: From::Fork(parent),
+                    at,
+                    name: None,
+                    mappings: MappingHistory::default(),
+                };
+                self.begun.insert(pid, begun);
+                self.choosing.forked(pid, parent);
+            }
+            Record::Fork { .. } => {}
+            Record::Comm {
+                pid,
+                name,
+                exec: true,
+                ..
+            } => {
+                self.flush(pid, batch, outside, core, sink);
+                let from = match (self.leave(pid, true, core), self.begun.get(&pid)) {
+                    (Some(key), _) => From::Exec(key),
+                    (None, Some(begun)) => begun.from,
+                    (None, None) => From::Fork(proc::stat(pid).map_or(0, |stat| stat.parent)),
+                };
+                let begun = Begun {
+                    from,
+                    at,
+                    name: Some(String::from_utf8_lossy(&name).into_owned()),
+                    mappings: MappingHistory::default(),
+                };
+                self.begun.insert(pid, begun);
+            }
+            Record::Comm { pid, tid, name, .. } => {
+                let program = core.processes.program_mut(pid);
+                if let Some(Way::Outside(outside)) = program.map(|program| &mut program.way) {
+                    outside.rename(tid, &name);
+                }
+            }
+            Record::Mmap { pid, mapping } => {
+                let begun = self.begun.get_mut(&pid).map(|begun| &mut begun.mappings);
+                let history = match (begun, core.processes.program_mut(pid)) {
+                    (Some(mappings), _) => Some(mappings),
+                    (None, Some(program)) => {
+                        program.maps_changed = true;
+                        Some(&mut program.mapping_history)
+                    }
+                    (None, None) => None,
+                };
+                if let (Some(history), Some(mapping)) = (history, mapping) {
+                    history.add(at, mapping);
+                }
+            }
+            Record::Exit { pid, tid } if pid == tid => {
+                self.left_out.remove(&pid);
+                self.times_before.remove(&pid);
+                // Its samples may still come: those of another CPU are read after these.
+                if self.begun.contains_key(&pid) && !batch.0.contains_key(&pid) {
+                    self.begun.remove(&pid);
+                    self.unseen += 1;
+                }
+            }
+            Record::Exit { pid, tid } => {
+                self.flush(pid, batch, outside, core, sink);
+                let now = profundo_probe::clock::now();
+                let scale = core.scale;
+                let Some(program) = core.processes.program_mut(pid) else {
+                    return;
+                };
+                let key = program.key;
+                if let Way::Outside(outside) = &mut program.way {
+                    outside.thread_ended(key, tid, now, &scale, sink);
+                }
+            }
+            // The lost records may be about any process: everything is checked.
+            Record::Lost { .. } => {
+                for program in core.processes.programs.values_mut() {
+                    program.maps_changed = true;
+                }
+            }
+        }
+    }
+
+    /// Records the samples of a process that were taken before what is followed now.
+    fn flush(
+        &mut self,
+        pid: u32,
+        batch: &mut Batch<'_>,
+        outside: &mut OutsideSampling,
+        core: &mut Core,
+        sink: &mut dyn FnMut(Event<'_>),
+    ) {
+        if let Some(samples) = batch.0.remove(&pid) {
+            self.record(pid, &samples, outside, core, sink);
+        }
+    }
+
+    /// Takes leave of the program of a process. Returns its key, if it was recorded.
+    fn leave(&mut self, pid: u32, is_replaced: bool, core: &mut Core) -> Option<u32> {
+        self.left_out.remove(&pid);
+        self.times_before.remove(&pid);
+        let key = core.processes.program_of(pid)?;
+        core.processes.last_of.remove(&pid);
+        self.over.push(Over { key, is_replaced });
+        Some(key)
+    }
+
+    /// The sentences about what is not in the recording.
+    pub(super) fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        let seconds = |nanoseconds: u64| nanoseconds as f64 / 1e9;
+        if self.hidden > 0 {
+            notes.push(format!(
+                "{:.1} s of CPU time were used in namespaces that this container does not show; on the host they \
+                 are recorded, too",
+                seconds(self.hidden)
+            ));
+        }
+        if !self.choosing.takes_all() && self.others > 0 {
+            notes.push(format!(
+                "other processes used {:.1} s of CPU time, and are left out",
+                seconds(self.others)
+            ));
+        }
+        if self.unseen > 0 {
+            let (processes, were) = match self.unseen {
+                1 => ("process", "was"),
+                _ => ("processes", "were"),
+            };
+            notes.push(format!(
+                "{} {processes} began and ended without a sample, and {were} too short to be seen at this rate",
+                self.unseen
+            ));
+        }
+        notes
+    }
+}
+
+/// Samples that are not recorded yet, by process.
+#[derive(Debug, Default)]
+struct Batch<'a>(HashMap<u32, Vec<&'a Sample>>);
+
+/// The command line of a process; of a thread of the kernel its name in brackets, as `ps` has it.
+/// `forked`: the command line of the parent whose program it runs. `name`: that of its program.
+fn command_of(pid: u32, forked: Option<&str>, name: Option<&str>) -> String {
+    let line = proc::command_line(pid);
+    if !line.is_empty() {
+        return line;
+    }
+    if let Some(command) = forked.or(name) {
+        return command.to_owned();
+    }
+    match proc::thread_name(pid, pid) {
+        name if name.is_empty() => format!("process {pid}"),
+        name => format!("[{name}]"),
+    }
+}
+
+/// The labels of a process; `None` if it has ended.
+fn labels_of(pid: u32) -> Option<Vec<(String, String)>> {
+    let user = proc::effective_user(pid)?;
+    let mut labels = vec![("user".to_owned(), profundo_linux::users::name(user))];
+    let place = profundo_linux::cgroup::Place::of(pid).unwrap_or_default();
+    let named = [
+        ("pod", place.pod),
+        ("container", place.container),
+        ("unit", place.unit),
+        ("cgroup", Some(place.path).filter(|path| path.len() > 1)),
+    ];
+    for (key, value) in named {
+        labels.extend(value.map(|value| (key.to_owned(), value)));
+    }
+    Some(labels)
+}
