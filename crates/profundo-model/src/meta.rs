@@ -93,6 +93,8 @@ pub struct Meta {
     pub period: Nanos,
     /// Whether samples have no place in time: another tool's file had only their sums.
     pub lacks_times: bool,
+    /// Whether all processes of a machine were recorded, or some that were chosen among them.
+    pub is_of_machine: bool,
     /// The start of the recording, in nanoseconds since 1970.
     pub started_at_unix: u64,
     /// Its length; several sessions in one buffer add up.

@@ -167,6 +167,12 @@ impl RecordingWriter {
         self
     }
 
+    /// Notes that all processes of the machine are recorded, or some of them.
+    pub fn of_machine(mut self) -> Self {
+        self.ingest.profile_mut().meta.is_of_machine = true;
+        self
+    }
+
     /// Gives the recording labels, each a key and a value, before it has processes. They are in the
     /// file at once, for a recording without its end.
     pub fn labels(mut self, labels: &[(String, String)]) -> Self {

@@ -45,6 +45,7 @@ mod leaks;
 mod live_objects;
 mod loading;
 mod locals;
+mod machine;
 mod musl;
 mod namespaces;
 mod native_calls;

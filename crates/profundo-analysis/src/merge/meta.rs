@@ -133,6 +133,7 @@ impl Metas {
             merged.started_at_unix = started;
         }
         merged.lacks_times |= meta.lacks_times;
+        merged.is_of_machine |= meta.is_of_machine;
         add_loss(&mut merged.loss, &meta.loss);
         merged.buffer_was_full |= meta.buffer_was_full;
         for pattern in &meta.mine {

@@ -65,7 +65,7 @@ pub fn of_machine(
     let pid = child.as_ref().map(|child| child.pid());
     let start = recorder.start();
     let writer = RecordingWriter::create_beside(&path, start, options.max_size.0)?;
-    let writer = writer.own_code(mine).labels(&options.labels);
+    let writer = writer.own_code(mine).labels(&options.labels).of_machine();
     let mut writer = Writer::Whole(Box::new(writer));
     if let Err(error) = recorder.begin_machine() {
         writer.discard();

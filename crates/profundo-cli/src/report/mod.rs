@@ -58,7 +58,9 @@ fn unknown_label(profile: &Profile, by: Option<&GroupBy>) -> Option<String> {
     let Some(GroupBy::LabelOf(key)) = by else {
         return None;
     };
-    let labels = profile.origins.iter().flat_map(|origin| &origin.labels);
+    let of_recordings = profile.origins.iter().flat_map(|origin| &origin.labels);
+    let of_processes = profile.processes.iter().flat_map(|process| &process.labels);
+    let labels = of_recordings.chain(of_processes);
     let keys: BTreeSet<&str> = labels.map(|&(key, _)| profile.strings.get(key)).collect();
     if keys.contains(&**key) {
         return None;

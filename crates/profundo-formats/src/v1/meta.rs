@@ -29,6 +29,7 @@ const OTHERS: u8 = 19;
 const WEIGHED: u8 = 20;
 const EVENT: u8 = 21;
 const LACKS_TIMES: u8 = 22;
+const OF_MACHINE: u8 = 23;
 
 /// The flag of a zone that is no part of another one.
 const COUNTED: u64 = 1;
@@ -92,6 +93,9 @@ pub(super) fn encode(meta: &Meta) -> Result<Payload, Error> {
     if meta.lacks_times {
         payload.plain(LACKS_TIMES, [1].into_iter());
     }
+    if meta.is_of_machine {
+        payload.plain(OF_MACHINE, [1].into_iter());
+    }
     Ok(payload)
 }
 
@@ -141,6 +145,9 @@ pub(super) fn decode(decoder: &mut Decoder, columns: &Columns) -> Result<(), Dam
     }
     if columns.has(LACKS_TIMES) {
         meta.lacks_times = number(LACKS_TIMES)? != 0;
+    }
+    if columns.has(OF_MACHINE) {
+        meta.is_of_machine = number(OF_MACHINE)? != 0;
     }
     if columns.has(ENERGY_DURATION) {
         meta.energy = Some(decode_energy(columns)?);

@@ -85,6 +85,10 @@ fn the_writer_writes_as_ever() {
         "full-exceptions",
         &crate::write(&crate::small::with_exceptions()),
     );
+    same_bytes(
+        "full-of-machine",
+        &crate::write(&crate::small::of_machine()),
+    );
     same_bytes("full-merged", &crate::write(&crate::small::merged()));
     let (whole, cut) = crate::stream::small();
     same_bytes("streamed-joins", &whole);

@@ -155,7 +155,7 @@ fn meta() -> impl Strategy<Value = Meta> {
     );
     let energy = proptest::option::of(energy());
     let texts = || vec(".*", 0..4);
-    let texts = (texts(), texts(), ".*", any::<bool>());
+    let texts = (texts(), texts(), ".*", any::<[bool; 2]>());
     let machine = proptest::option::of((".*", any::<u32>(), ".*", known()));
     let weighed = proptest::option::of((number(), number()));
     let energy = (energy, machine, weighed);
@@ -166,13 +166,14 @@ fn meta() -> impl Strategy<Value = Meta> {
             times,
             loss,
             buffer_was_full,
-            (notes, mine, event, lacks_times),
+            (notes, mine, event, [lacks_times, is_of_machine]),
             (energy, machine, weighed),
         )| Meta {
             engine,
             kind,
             event,
             lacks_times,
+            is_of_machine,
             period: Nanos(times.0),
             started_at_unix: times.1,
             duration: Nanos(times.2),
@@ -426,6 +427,7 @@ fn owners_from(profile: &mut Profile, processes: &[Row], threads: &[Row], tasks:
             other > id as u32
         };
         let parent = sound.then_some(ProcessId(other));
+        let mut keys = std::collections::HashSet::new();
         profile.processes.push(Process {
             pid: row[0] as u32,
             command,
@@ -443,6 +445,15 @@ fn owners_from(profile: &mut Profile, processes: &[Row], threads: &[Row], tasks:
             runtime: string(profile, row[2]),
             environment: (0..row[5] % 3)
                 .map(|name| string(profile, row[7].wrapping_add(name)))
+                .collect(),
+            labels: (0..row[6] % 3)
+                .map(|at| {
+                    (
+                        string(profile, at),
+                        string(profile, row[2].wrapping_add(at)),
+                    )
+                })
+                .filter(|(key, _)| keys.insert(*key))
                 .collect(),
             origin: (row[5] % 2 == 1).then(|| OriginId(pick(row[7], profile.origins.len()))),
         });

@@ -57,6 +57,17 @@ pub fn with_own_code() -> Profile {
     profile
 }
 
+/// The small profile, as if all processes of the machine had been recorded.
+pub fn of_machine() -> Profile {
+    let mut profile = small();
+    profile.meta.is_of_machine = true;
+    let words = ["user", "unit", "nöde", "x.service"].map(|word| profile.strings.intern(word));
+    let [user, unit, node, service] = words;
+    profile.processes[0].labels = vec![(user, node), (unit, service)];
+    profile.processes[1].labels = vec![(user, node)];
+    profile
+}
+
 /// The small profile, as if it was merged from two recordings with labels.
 pub fn merged() -> Profile {
     let mut profile = small();
@@ -157,6 +168,7 @@ pub fn small() -> Profile {
             kind: SampleKind::Wall,
             event: String::new(),
             lacks_times: false,
+            is_of_machine: false,
             period: Nanos(1_000_000),
             started_at_unix: 1_700_000_000_123_456_789,
             duration: Nanos(5_000_000_000),
@@ -291,6 +303,7 @@ pub fn small() -> Profile {
         system: Some(Nanos(17)),
         runtime,
         environment: vec![path, command],
+        labels: Vec::new(),
         origin: None,
     });
     profile.processes.push(Process {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use perf_event_open_sys::bindings;
 
 use super::ring::PerfRing;
-use super::sampler::{Gathered, Ring, Sampled, attributes, gather, wait};
+use super::sampler::{Gathered, Ring, STACK_BYTES, Sampled, attributes, gather, wait};
 use super::{control, cpus, open, request, set_period};
 
 /// The time for which a ring has room.
@@ -14,8 +14,12 @@ const ROOM: u64 = 300_000_000;
 /// The sizes of a ring in pages, each a power of two. The smallest is the largest that ordinary
 /// users may have.
 const PAGES: [usize; 2] = [64, 2048];
-/// The largest part of a sample, with its stack.
-const PAGES_OF_A_SAMPLE: u64 = 5;
+/// The period from which on more of each stack is copied, in nanoseconds.
+const SELDOM: u64 = 4_000_000;
+/// The bytes that are copied then. A record has at most 64 KB.
+const LARGE_STACK: u32 = 48 << 10;
+/// The pages of a sample, with its stack.
+const PAGES_OF_A_SAMPLE: u64 = 13;
 
 /// A clock on each CPU. The samples of all processes are in its ring, with the forks, names,
 /// mappings and ends of all processes.
@@ -91,6 +95,10 @@ fn clock(period: u64, what: Sampled) -> bindings::perf_event_attr {
     let mut attr = attributes(period, what);
     attr.config = u64::from(bindings::PERF_COUNT_SW_CPU_CLOCK);
     attr.set_exclude_idle(1);
+    attr.sample_stack_user = match period {
+        SELDOM.. => LARGE_STACK,
+        _ => STACK_BYTES,
+    };
     attr
 }
 
@@ -108,7 +116,7 @@ mod tests {
 
     #[test]
     fn a_ring_has_room_for_a_while() {
-        assert_eq!(pages(10_000_000), 256);
+        assert_eq!(pages(10_000_000), 512);
         assert_eq!(pages(1_000_000), 2048);
         assert_eq!(pages(u64::MAX), 64);
         assert_eq!(pages(0), 2048);

@@ -15,7 +15,7 @@ use super::ring::PerfRing;
 use super::{control, cpus, open, request, set_period};
 
 /// Bytes of the stack that are copied. Deeper stacks are walked that far.
-const STACK_BYTES: u32 = 16 << 10;
+pub(super) const STACK_BYTES: u32 = 16 << 10;
 
 /// The size of a ring, the largest that ordinary users may have.
 const PAGES: usize = 64;

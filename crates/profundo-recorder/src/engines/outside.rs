@@ -93,6 +93,22 @@ impl OutsideSampling {
         machine.map_or_else(Vec::new, |machine| machine.take_over())
     }
 
+    /// Records the samples of the machine that wait for tables: of a process, or all of them.
+    pub(crate) fn record_waiting(
+        &mut self,
+        pid: Option<u32>,
+        core: &mut Core,
+        sink: &mut dyn FnMut(Event<'_>),
+    ) {
+        if let Some(mut machine) = self.machine.take() {
+            match pid {
+                Some(pid) => machine.record_waiting(pid, self, core, sink),
+                None => machine.record_all_waiting(self, core, sink),
+            }
+            self.machine = Some(machine);
+        }
+    }
+
     /// The sentences about what is not in a recording of the machine.
     pub(crate) fn machine_notes(&self) -> Vec<String> {
         let machine = self.machine.as_ref();

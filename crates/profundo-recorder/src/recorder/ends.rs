@@ -57,6 +57,10 @@ impl Recorder {
     /// Ends a program: takes its last samples, emits what is known of it, and frees its ring.
     pub(super) fn end_program(&mut self, key: u32, how: HowEnded, sink: &mut dyn FnMut(Event<'_>)) {
         let core = &mut self.core;
+        if let Some(program) = core.processes.programs.get(&key) {
+            let pid = program.pid;
+            self.outside.record_waiting(Some(pid), core, sink);
+        }
         let Some(program) = core.processes.programs.get_mut(&key) else {
             return;
         };
@@ -155,6 +159,7 @@ impl Recorder {
         self.poller = None;
         self.outside.set_machine_running(false);
         self.turn_now(sink);
+        self.outside.record_waiting(None, &mut self.core, sink);
         self.end_replaced(sink);
         let Self {
             core,

@@ -127,6 +127,7 @@ fn recording_members(json: &mut Json<'_>, profile: &Profile, selection: &Selecti
             }
         }
     });
+    json.is("of_machine", profile.meta.is_of_machine);
     json.number("processes", profile.process_count() as u64);
     json.number("threads", profile.thread_count() as u64);
     json.number("samples", quality.samples);

@@ -5,6 +5,7 @@
 //! a process which is gone when its sample is read has its name and its code all the same.
 
 mod chosen;
+mod waiting;
 
 use std::collections::{HashMap, HashSet};
 
@@ -21,6 +22,7 @@ use crate::outside::Outside;
 use crate::program::{Program, Way};
 
 use chosen::Choosing;
+use waiting::Waiting;
 
 /// The sampling of a machine.
 #[derive(Debug)]
@@ -36,6 +38,7 @@ pub(crate) struct Machine {
     /// Programs that their processes have replaced by others, or whose processes have ended so long
     /// ago that others have their numbers.
     over: Vec<Over>,
+    waiting: Waiting,
     /// The number of processes that ended without a sample.
     unseen: u64,
     /// Nanoseconds of samples of processes that are not chosen.
@@ -84,6 +87,7 @@ impl Machine {
             left_out: HashSet::new(),
             times_before: all.iter().filter_map(|&(pid, _)| times(pid)).collect(),
             over: Vec::new(),
+            waiting: Waiting::default(),
             unseen: 0,
             others: 0,
             hidden: 0,
@@ -113,9 +117,15 @@ impl Machine {
             lost,
         } = self.sampler.read();
         outside.count_lost(lost, core, sink);
+        for pid in self.waiting.at_epoch(core.transport.store.epoch) {
+            if !is_compiling(pid, core) {
+                self.record_waiting(pid, outside, core, sink);
+            }
+        }
+        let has_samples = !samples.is_empty();
         let mut batch = Batch::default();
         let mut records = records.into_iter().peekable();
-        for sample in &samples {
+        for sample in samples {
             while let Some((time, record)) = records.next_if(|(time, _)| *time <= sample.time) {
                 self.follow(time, record, &mut batch, outside, core, sink);
             }
@@ -125,16 +135,16 @@ impl Machine {
             self.follow(time, record, &mut batch, outside, core, sink);
         }
         for (pid, samples) in std::mem::take(&mut batch.0) {
-            self.record(pid, &samples, outside, core, sink);
+            self.record(pid, samples, outside, core, sink);
         }
-        !samples.is_empty()
+        has_samples
     }
 
-    /// Records the samples of one process.
+    /// Records the samples of one process, or lets them wait.
     fn record(
         &mut self,
         pid: u32,
-        samples: &[&Sample],
+        samples: Vec<Sample>,
         outside: &mut OutsideSampling,
         core: &mut Core,
         sink: &mut dyn FnMut(Event<'_>),
@@ -153,7 +163,47 @@ impl Machine {
             self.others += weight;
             return;
         }
-        outside.record(core, pid, samples, sink);
+        let now = profundo_probe::clock::now();
+        if let Some(program) = core.processes.program_mut(pid) {
+            program.refresh_modules(now, &mut core.transport.store, sink);
+            program.find_python(sink);
+            // Threads of Python are read now or never.
+            let may_wait = !program.reads_python() && !program.modules.being_compiled().is_empty();
+            if may_wait || self.waiting.has(pid) {
+                let Some(samples) = self.waiting.add(pid, samples) else {
+                    return;
+                };
+                self.record_waiting(pid, outside, core, sink);
+                return outside.record(core, pid, &samples.iter().collect::<Vec<_>>(), sink);
+            }
+        }
+        outside.record(core, pid, &samples.iter().collect::<Vec<_>>(), sink);
+    }
+
+    /// Records the samples of a process that wait.
+    pub(super) fn record_waiting(
+        &mut self,
+        pid: u32,
+        outside: &mut OutsideSampling,
+        core: &mut Core,
+        sink: &mut dyn FnMut(Event<'_>),
+    ) {
+        let samples = self.waiting.take(pid);
+        if !samples.is_empty() {
+            outside.record(core, pid, &samples.iter().collect::<Vec<_>>(), sink);
+        }
+    }
+
+    /// Records all samples that wait.
+    pub(super) fn record_all_waiting(
+        &mut self,
+        outside: &mut OutsideSampling,
+        core: &mut Core,
+        sink: &mut dyn FnMut(Event<'_>),
+    ) {
+        for pid in self.waiting.pids() {
+            self.record_waiting(pid, outside, core, sink);
+        }
     }
 
     /// Enters a process that has its first sample, unless it is not chosen.
@@ -167,29 +217,6 @@ impl Machine {
     ) -> bool {
         let begun = self.begun.remove(&pid);
         let from = begun.as_ref().map(|begun| begun.from);
-        let of_parent = match from {
-            Some(From::Exec(key)) => Some(key),
-            Some(From::Fork(parent)) => core.processes.last_of.get(&parent).copied(),
-            None => None,
-        };
-        let of_parent = of_parent.and_then(|key| core.processes.programs.get(&key));
-        let name = begun.as_ref().and_then(|begun| begun.name.clone());
-        let is_fork = matches!(from, Some(From::Fork(_))) && name.is_none();
-        let known = of_parent.filter(|_| is_fork).map(|parent| &*parent.command);
-        let command = command_of(pid, known, name.as_deref());
-        let labels = match labels_of(pid) {
-            Some(labels) => labels,
-            // It has ended, and its parent is in the same place.
-            None => of_parent.map_or_else(Vec::new, |parent| parent.labels.clone()),
-        };
-        if !self.choosing.takes(pid, from.is_some(), &command) {
-            self.left_out.insert(pid);
-            return false;
-        }
-        let modules = match of_parent.filter(|_| is_fork) {
-            Some(parent) => parent.modules.clone(),
-            None => ModuleList::default(),
-        };
         let parent = match from {
             Some(From::Exec(key)) => key,
             Some(From::Fork(parent)) => self.ancestor(parent, outside, core, sink),
@@ -198,6 +225,25 @@ impl Machine {
                 None => 0,
             },
         };
+        let of_parent = core.processes.programs.get(&parent);
+        let name = begun.as_ref().and_then(|begun| begun.name.as_deref());
+        // By now it may have executed another program than at its sample.
+        let is_fork = matches!(from, Some(From::Fork(_))) && name.is_none();
+        let forker = of_parent.filter(|_| is_fork);
+        let command = match forker {
+            Some(parent) => parent.command.clone(),
+            None => command_of(pid, name),
+        };
+        let labels = match labels_of(pid) {
+            Some(labels) => labels,
+            // It has ended, and its parent is in the same place.
+            None => of_parent.map_or_else(Vec::new, |parent| parent.labels.clone()),
+        };
+        let modules = forker.map_or_else(ModuleList::default, |parent| parent.modules.clone());
+        if !self.choosing.takes(pid, from.is_some(), &command) {
+            self.left_out.insert(pid);
+            return false;
+        }
         let at = core.scale.cycles_at(time);
         let started = begun.as_ref().map_or(at, |begun| begun.at);
         let mut program = self.program(pid, started, modules, outside, core);
@@ -269,7 +315,7 @@ impl Machine {
         &mut self,
         time: u64,
         record: Record,
-        batch: &mut Batch<'_>,
+        batch: &mut Batch,
         outside: &mut OutsideSampling,
         core: &mut Core,
         sink: &mut dyn FnMut(Event<'_>),
@@ -278,6 +324,7 @@ impl Machine {
         match record {
             Record::Fork { pid, parent, .. } if pid != parent => {
                 self.flush(pid, batch, outside, core, sink);
+                self.record_waiting(pid, outside, core, sink);
                 self.leave(pid, false, core);
                 let begun = Begun {
                     from: From::Fork(parent),
@@ -296,6 +343,7 @@ impl Machine {
                 ..
             } => {
                 self.flush(pid, batch, outside, core, sink);
+                self.record_waiting(pid, outside, core, sink);
                 let from = match (self.leave(pid, true, core), self.begun.get(&pid)) {
                     (Some(key), _) => From::Exec(key),
                     (None, Some(begun)) => begun.from,
@@ -340,6 +388,10 @@ impl Machine {
             }
             Record::Exit { pid, tid } => {
                 self.flush(pid, batch, outside, core, sink);
+                if self.waiting.has(pid) {
+                    // Its samples may wait, too: it ends with its process.
+                    return;
+                }
                 let now = profundo_probe::clock::now();
                 let scale = core.scale;
                 let Some(program) = core.processes.program_mut(pid) else {
@@ -363,13 +415,13 @@ impl Machine {
     fn flush(
         &mut self,
         pid: u32,
-        batch: &mut Batch<'_>,
+        batch: &mut Batch,
         outside: &mut OutsideSampling,
         core: &mut Core,
         sink: &mut dyn FnMut(Event<'_>),
     ) {
         if let Some(samples) = batch.0.remove(&pid) {
-            self.record(pid, &samples, outside, core, sink);
+            self.record(pid, samples, outside, core, sink);
         }
     }
 
@@ -414,19 +466,25 @@ impl Machine {
     }
 }
 
+/// Whether files of a process are being compiled.
+fn is_compiling(pid: u32, core: &mut Core) -> bool {
+    let program = core.processes.program_mut(pid);
+    program.is_some_and(|program| !program.modules.being_compiled().is_empty())
+}
+
 /// Samples that are not recorded yet, by process.
 #[derive(Debug, Default)]
-struct Batch<'a>(HashMap<u32, Vec<&'a Sample>>);
+struct Batch(HashMap<u32, Vec<Sample>>);
 
 /// The command line of a process; of a thread of the kernel its name in brackets, as `ps` has it.
-/// `forked`: the command line of the parent whose program it runs. `name`: that of its program.
-fn command_of(pid: u32, forked: Option<&str>, name: Option<&str>) -> String {
+/// `name`: that of the program that it has executed, if it has ended.
+fn command_of(pid: u32, name: Option<&str>) -> String {
     let line = proc::command_line(pid);
     if !line.is_empty() {
         return line;
     }
-    if let Some(command) = forked.or(name) {
-        return command.to_owned();
+    if let Some(name) = name {
+        return name.to_owned();
     }
     match proc::thread_name(pid, pid) {
         name if name.is_empty() => format!("process {pid}"),

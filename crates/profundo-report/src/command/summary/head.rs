@@ -30,7 +30,9 @@ pub(super) fn write_head(
     let first = ProcessId(0);
     let mut line = Line::default();
     let main = main_program(profile, selection);
+    let is_of_machine = profile.meta.is_of_machine;
     let name = match command(profile, main) {
+        _ if is_of_machine => "Processes of the machine",
         "" => "The program",
         name => name,
     };
@@ -38,7 +40,7 @@ pub(super) fn write_head(
     page.line(&mut line)?;
     let begun_as = command(profile, first);
     write_merged(page)?;
-    if main != first && !begun_as.is_empty() && !profile.is_merged() {
+    if main != first && !begun_as.is_empty() && !profile.is_merged() && !is_of_machine {
         let others = others(profile, main, selection);
         let columns = page
             .columns

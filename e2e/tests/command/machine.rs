@@ -1,0 +1,271 @@
+//! All processes of the machine, recorded at once.
+
+use std::fs;
+use std::process::{Child, Command, Output, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use profundo_model::{Profile, Sample};
+use profundo_testing::{profundo, pythons, skip};
+
+use crate::program::{alone, number};
+use crate::recording::Recording;
+use crate::targets::{c, scratch};
+
+/// Python with one hot function, for some seconds.
+const HOT: &str = "\
+import sys, time
+def hot_in_python(count):
+    return sum(number * number % 7 for number in range(count))
+end = time.monotonic() + float(sys.argv[1])
+while time.monotonic() < end: hot_in_python(20000)
+";
+
+/// A process that is ended with its test.
+struct Beside(Child);
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Beside {
+    fn start(command: &mut Command) -> Self {
+        let command = command.stdin(Stdio::null()).stdout(Stdio::null());
+        Self(command.stderr(Stdio::null()).spawn().unwrap())
+    }
+
+    fn pid(&self) -> u32 {
+        self.0.id()
+    }
+}
+
+fn record(options: &[&str], file: &std::path::Path) -> Output {
+    let mut command = Command::new(profundo());
+    command
+        .args(["record", "--all", "-o"])
+        .arg(file)
+        .args(options);
+    command.stdin(Stdio::null()).output().unwrap()
+}
+
+/// The recording that these options make, or nothing, and skipped, where it is not permitted.
+fn recorded(options: &[&str]) -> Option<Recording> {
+    let file = scratch().join(format!("machine-{}.profundo", number()));
+    let began = Instant::now();
+    let output = record(options, &file);
+    let said = String::from_utf8_lossy(&output.stderr);
+    if said.contains("all processes of the machine cannot be sampled") {
+        skip("all processes of the machine cannot be sampled here");
+        return None;
+    }
+    let recording = Recording::read(&file, began.elapsed(), began.elapsed());
+    fs::remove_file(file).unwrap();
+    Some(recording)
+}
+
+/// The samples of a process.
+fn samples_of(profile: &Profile, pid: u32) -> impl Iterator<Item = &Sample> {
+    let is_its = move |sample: &&Sample| {
+        let process = profile.threads.get(sample.thread).process;
+        profile.processes[process.index()].pid == pid
+    };
+    profile.samples.iter().filter(is_its)
+}
+
+fn seconds_of(profile: &Profile, pid: u32) -> f64 {
+    samples_of(profile, pid)
+        .map(|sample| sample.weight.0 as f64 / 1e9)
+        .sum()
+}
+
+/// The CPU time that a process has used so far.
+fn cpu_of(pid: u32) -> f64 {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let rest = stat.rsplit(')').next().unwrap();
+    let ticks = |field: usize| -> f64 { rest.split(' ').nth(field).unwrap().parse().unwrap() };
+    (ticks(12) + ticks(13)) / 100.0
+}
+
+#[test]
+fn processes_that_run_already_have_their_shares_and_their_names() {
+    let (Some(hot), Some(python)) = (c("hot.c", &["-O1"]), pythons().last()) else {
+        skip("there is no C compiler, or no CPython");
+        return;
+    };
+    let _alone = alone();
+    let native = Beside::start(Command::new(&hot).arg("60"));
+    let script = Beside::start(Command::new(&python.path).args(["-c", HOT, "60"]));
+    let pids = [native.pid(), script.pid()];
+    let before = pids.map(cpu_of);
+    let Some(recording) = recorded(&["-d", "3", "-r", "499"]) else {
+        return;
+    };
+    let used: Vec<f64> = pids
+        .iter()
+        .zip(before)
+        .map(|(&pid, before)| cpu_of(pid) - before)
+        .collect();
+    let profile = &recording.profile;
+    assert!(profile.meta.is_of_machine);
+    for (&pid, used) in pids.iter().zip(used) {
+        let sampled = seconds_of(profile, pid);
+        // What it used includes the times before and after the recording.
+        let most = used * 1.1 + 0.1;
+        assert!(
+            (used * 0.4..most).contains(&sampled),
+            "{sampled} of {used}: {}",
+            recording.outline()
+        );
+    }
+    let of = |pid: u32, function: &str| {
+        let its: Vec<&Sample> = samples_of(profile, pid).collect();
+        let with = its
+            .iter()
+            .filter(|sample| recording.names(sample).contains(&function));
+        100 * with.count() / its.len().max(1)
+    };
+    for function in ["six_parts", "main"] {
+        let share = of(pids[0], function);
+        assert!(
+            share >= 45,
+            "{function}: {share} %: {}",
+            recording.outline()
+        );
+    }
+    let share = of(pids[1], "hot_in_python");
+    assert!(share >= 60, "{share} %: {}", recording.outline());
+    let process = profile
+        .processes
+        .iter()
+        .find(|process| process.pid == pids[1])
+        .unwrap();
+    let parent = process.parent.expect("its parent is there, too");
+    assert_eq!(profile.processes[parent.index()].pid, std::process::id());
+    let labels: Vec<&str> = process
+        .labels
+        .iter()
+        .map(|&(key, _)| profile.strings.get(key))
+        .collect();
+    assert!(labels.contains(&"user"), "{labels:?}");
+}
+
+#[test]
+fn processes_that_end_before_they_are_looked_at_have_names_and_functions() {
+    let Some(hot) = c("hot.c", &["-O1"]) else {
+        skip("there is no C compiler");
+        return;
+    };
+    let _alone = alone();
+    // Each runs for a few hundredths of a second.
+    let script = format!(
+        "for i in $(seq 25); do {} 0.06; done; exit 3",
+        hot.display()
+    );
+    let file = scratch().join("machine-short.profundo");
+    let output = record(&["-r", "499", "--", "/bin/sh", "-c", &script], &file);
+    if String::from_utf8_lossy(&output.stderr).contains("cannot be sampled") {
+        skip("all processes of the machine cannot be sampled here");
+        return;
+    }
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+    let recording = Recording::read(&file, Duration::ZERO, Duration::ZERO);
+    fs::remove_file(file).unwrap();
+    let profile = &recording.profile;
+    let is_short = |process: &&profundo_model::Process| {
+        let command = profile.strings.get(process.command);
+        command.starts_with(hot.to_str().unwrap())
+            || command == hot.file_name().unwrap().to_str().unwrap()
+    };
+    let short: Vec<u32> = profile
+        .processes
+        .iter()
+        .filter(is_short)
+        .map(|process| process.pid)
+        .collect();
+    assert!(
+        short.len() >= 20,
+        "{}: {}",
+        short.len(),
+        recording.outline()
+    );
+    let its = || short.iter().flat_map(|&pid| samples_of(profile, pid));
+    let parts = ["six_parts", "three_parts", "one_part"];
+    let named = its().filter(|sample| {
+        let names = recording.names(sample);
+        parts.iter().any(|part| names.contains(part))
+    });
+    let (named, all) = (named.count(), its().count());
+    // Some samples are of its start and its end.
+    assert!(
+        named * 10 >= all * 7,
+        "{named} of {all}: {}",
+        recording.outline()
+    );
+    // Each is a child of the shell, or what the shell's child has become.
+    for process in profile.processes.iter().filter(is_short) {
+        let parent = &profile.processes[process.parent.expect("a parent").index()];
+        let command = profile.strings.get(parent.command);
+        assert!(command.contains("sh"), "{command}");
+    }
+}
+
+#[test]
+fn some_processes_are_chosen() {
+    let Some(hot) = c("hot.c", &["-O1"]) else {
+        skip("there is no C compiler");
+        return;
+    };
+    let _alone = alone();
+    let first = Beside::start(Command::new(&hot).arg("60"));
+    let second = Beside::start(Command::new("/bin/sh").args(["-c", "while :; do :; done"]));
+    sleep(Duration::from_millis(50));
+    let [one, two] = [first.pid(), second.pid()].map(|pid| pid.to_string());
+    let name = hot.file_name().unwrap().to_str().unwrap().to_owned();
+    let pattern = format!("{}*", &name[..name.len() - 1]);
+    for (options, chosen) in [
+        (["--pid", &one], first.pid()),
+        (["--comm", &pattern], first.pid()),
+        (["--comm", "sh"], second.pid()),
+        (["--pid", &two], second.pid()),
+    ] {
+        let Some(recording) = recorded(&[&["-d", "0.5"], &options[..]].concat()) else {
+            return;
+        };
+        let profile = &recording.profile;
+        assert!(
+            seconds_of(profile, chosen) > 0.05,
+            "{options:?}: {}",
+            recording.outline()
+        );
+        let other = first.pid() + second.pid() - chosen;
+        assert_eq!(seconds_of(profile, other), 0.0, "{options:?}");
+        let notes = profile.meta.notes.join(" ");
+        assert!(notes.contains("other processes used"), "{notes}");
+    }
+    let Some(recording) = recorded(&["-d", "0.2", "--user", "4294967000"]) else {
+        return;
+    };
+    assert!(recording.profile.samples.is_empty());
+}
+
+#[test]
+fn what_does_not_go_with_all_is_refused() {
+    let file = scratch().join("machine-refused.profundo");
+    for option in ["--wall", "--memory", "--last=5s", "--engine=perf-signal"] {
+        let output = record(&["-d", "0.1", option], &file);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains("leave one of both out"), "{said}");
+        assert!(!file.exists());
+    }
+    let output = Command::new(profundo())
+        .args(["record", "--pid", "1", "true"])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let output = Command::new(profundo()).arg("record").output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+}
