@@ -31,7 +31,7 @@ pub fn run(options: &Run) -> Result<ExitCode> {
     let mine = &options.view.filters.own_code.rules();
     let began = following(options.page);
     let words = &options.command.words;
-    let recorded = match options.machine.all {
+    let recorded = match options.machine.all_processes {
         true => {
             let how = (force, &mine[..]);
             record::of_machine(&recording, &options.machine, how, words, &began)?
@@ -88,7 +88,7 @@ pub fn record(options: &Record) -> Result<ExitCode> {
     let began = following(options.page);
     let (recording, force) = (&options.recording, options.force);
     let words = &options.command.words;
-    let recorded = match options.machine.all {
+    let recorded = match options.machine.all_processes {
         true => {
             let how = (force, &mine[..]);
             record::of_machine(recording, &options.machine, how, words, &began)?

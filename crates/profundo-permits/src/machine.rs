@@ -5,7 +5,7 @@ use std::io;
 use std::time::Duration;
 
 use profundo_linux::perf::{
-    Sampled, Sampler, Signal, Switches, TaskClock, kernel_is_permitted, may_trap,
+    MachineSampler, Sampled, Sampler, Signal, Switches, TaskClock, kernel_is_permitted, may_trap,
 };
 use profundo_linux::sys;
 use profundo_process::reading::{Activity, NotHeld, Stopper, activity};
@@ -30,6 +30,7 @@ pub(super) fn findings(settings: &Settings) -> Vec<Finding> {
         traffic::check(),
         gauge::check(),
         attach(settings),
+        whole_machine(settings),
         room::check(),
         files::check(settings),
         library(),
@@ -73,6 +74,31 @@ fn clocks(settings: &Settings) -> Finding {
                 ),
                 Err(_) => Finding::gap(TOPIC, Verdict::Fails, gap).essential(),
             }
+        }
+    }
+}
+
+/// Clocks on all CPUs, which sample all processes.
+fn whole_machine(settings: &Settings) -> Finding {
+    const TOPIC: &str = "all processes";
+    let what = |kernel| Sampled {
+        kernel,
+        sideband: true,
+        wakes: true,
+    };
+    match MachineSampler::is_permitted(what(true)) {
+        Ok(()) => Finding::works(
+            TOPIC,
+            "those of the machine can be sampled at once (record -a)",
+        ),
+        Err(_) if MachineSampler::is_permitted(what(false)).is_ok() => Finding::gap(
+            TOPIC,
+            Verdict::Partly,
+            Gap::of("those of the machine can be sampled (record -a), without time in the kernel"),
+        ),
+        Err(error) => {
+            let gap = explain(settings, &error, Part::Machine);
+            Finding::gap(TOPIC, Verdict::Partly, gap)
         }
     }
 }

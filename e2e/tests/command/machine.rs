@@ -44,10 +44,7 @@ impl Beside {
 
 fn record(options: &[&str], file: &std::path::Path) -> Output {
     let mut command = Command::new(profundo());
-    command
-        .args(["record", "--all", "-o"])
-        .arg(file)
-        .args(options);
+    command.args(["record", "-a", "-o"]).arg(file).args(options);
     command.stdin(Stdio::null()).output().unwrap()
 }
 

@@ -63,6 +63,8 @@ const PUBLISHED: &str = "it takes the package from PyPI, where there is none yet
 const PYTEST: &str = "it runs the reader's tests; the package's own tests run pytest";
 const PAGE: &str = "it serves a page until that is closed; the tests of the page ask its server";
 const SERVER: &str = "it asks the reader's server; the package's own tests ask one";
+const MACHINE: &str =
+    "it records what else runs on the machine; the tests of the command do that, too";
 const FOREIGN: &str = "the file is another tool's";
 const OTHER_TOOL: &str = "it is another tool's command, which few machines have";
 
@@ -76,6 +78,10 @@ pub const STAND_INS: &[StandIn] = &[
         "profundo diff main.profundo branch.profundo --fail-above 5%",
         "the recordings are the reader's",
     ),
+    none("profundo record -a -d 10", MACHINE),
+    none("profundo run -a -- make -j8", MACHINE),
+    none("profundo report --label unit=nginx.service", MACHINE),
+    none("profundo report tree --by label:container", MACHINE),
     none("cargo install --locked --path crates/profundo-cli", CARGO),
     none("pip install profundo", PUBLISHED),
     none("uvx profundo run app.py", PUBLISHED),

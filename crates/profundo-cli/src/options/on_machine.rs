@@ -12,7 +12,7 @@ pub struct CommandIfAny {
     /// The program and its arguments; a `.py` file is run by python3
     #[arg(
         value_name = "CMD",
-        required_unless_present = "all",
+        required_unless_present = "all_processes",
         trailing_var_arg = true,
         num_args = 1..
     )]
@@ -26,30 +26,30 @@ pub struct OnMachine {
     /// Record all processes of the machine, for as long as CMD runs; without it, for --duration or
     /// until Ctrl-C
     #[arg(short, long)]
-    pub all: bool,
+    pub all_processes: bool,
     /// Of these only this process and its descendants; may be repeated
-    #[arg(long, value_name = "PID", requires = "all")]
+    #[arg(long, value_name = "PID", requires = "all_processes")]
     pub pid: Vec<u32>,
     /// Only those with the rights of this user: a name or a number; may be repeated
-    #[arg(long, value_name = "USER", requires = "all", value_parser = user)]
+    #[arg(long, value_name = "USER", requires = "all_processes", value_parser = user)]
     pub user: Vec<u32>,
     /// Only those of this program, as `nginx` or `python*`; may be repeated
-    #[arg(long, value_name = "NAME", requires = "all")]
+    #[arg(long, value_name = "NAME", requires = "all_processes")]
     pub comm: Vec<String>,
     /// Only those in this control group or below: a path, a unit of systemd, or a container's
     /// number; may be repeated
-    #[arg(long, value_name = "GROUP", requires = "all")]
+    #[arg(long, value_name = "GROUP", requires = "all_processes")]
     pub cgroup: Vec<String>,
     /// Read Python's frames while their threads go on, in place of holding each for some
     /// microseconds: fewer stacks have them
-    #[arg(long, requires = "all")]
+    #[arg(long, requires = "all_processes")]
     pub no_hold: bool,
 }
 
 impl OnMachine {
     /// The choice, if the machine is recorded.
     pub fn chosen(&self) -> Option<Chosen> {
-        self.all.then(|| Chosen {
+        self.all_processes.then(|| Chosen {
             pids: self.pid.clone(),
             users: self.user.clone(),
             programs: self.comm.clone(),

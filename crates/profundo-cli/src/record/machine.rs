@@ -199,7 +199,7 @@ fn misfit(options: &Recording) -> Option<String> {
     ];
     let (_, option) = of_a_program.iter().find(|(is_there, _)| *is_there)?;
     Some(format!(
-        "`--all` samples the CPU time of all processes and loads nothing into them, and `{option}` is for one \
+        "`--all-processes` samples the CPU time of all processes and loads nothing into them, and `{option}` is for one \
          program: leave one of both out"
     ))
 }

@@ -43,6 +43,7 @@ pub(super) fn process(key: u32, pid: u32, parent: u32) -> Event<'static> {
         command: format!("program {key}"),
         directory: String::new(),
         environment: vec!["PATH".into(), "HOME".into()],
+        labels: Vec::new(),
         started: 1000 + u64::from(key),
     })
 }
@@ -729,4 +730,29 @@ fn records_of_an_unannounced_process_are_kept() {
     let profile = finish(ingest);
     assert_eq!(profile.samples.len(), 1);
     assert_eq!(profile.processes.len(), 2);
+}
+
+#[test]
+fn a_process_has_the_labels_that_it_is_announced_with() {
+    let mut ingest = Ingest::new(start());
+    let Event::Process(info) = process(1, 10, 0) else {
+        panic!("a process is announced")
+    };
+    let label = ("unit".to_owned(), "x.service".to_owned());
+    ingest.event(Event::Process(ProcessInfo {
+        labels: vec![label],
+        ..info
+    }));
+    ingest.event(process(2, 11, 1));
+    let profile = ingest.finish(Finish::default());
+    let text = |id| profile.strings.get(id);
+    let labels: Vec<Vec<(&str, &str)>> = (profile.processes.iter())
+        .map(|process| {
+            let labels = process.labels.iter();
+            labels
+                .map(|&(key, value)| (text(key), text(value)))
+                .collect()
+        })
+        .collect();
+    assert_eq!(labels, [vec![("unit", "x.service")], vec![]]);
 }

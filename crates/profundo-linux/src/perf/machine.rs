@@ -1,4 +1,4 @@
-//! Sampling all processes at once: a clock on each CPU, whoever runs there.
+//! Sampling all processes at once, by a clock on each CPU.
 
 use std::io;
 use std::time::Duration;

@@ -127,7 +127,9 @@ fn recording_members(json: &mut Json<'_>, profile: &Profile, selection: &Selecti
             }
         }
     });
-    json.is("of_machine", profile.meta.is_of_machine);
+    if profile.meta.is_of_machine {
+        json.is("of_machine", true);
+    }
     json.number("processes", profile.process_count() as u64);
     json.number("threads", profile.thread_count() as u64);
     json.number("samples", quality.samples);
