@@ -210,6 +210,57 @@ fn processes_that_end_before_they_are_looked_at_have_names_and_functions() {
 }
 
 #[test]
+fn a_process_that_becomes_another_program_has_its_time_once() {
+    let Some(hot) = c("hot.c", &["-O1"]) else {
+        skip("there is no C compiler");
+        return;
+    };
+    let _alone = alone();
+    let loops = "i=0; while [ $i -lt 300000 ]; do i=$((i + 1)); done";
+    let script = format!("{loops}; times; exec {} 0.5", hot.display());
+    let file = scratch().join("machine-exec.profundo");
+    let output = record(&["-r", "499", "--", "/bin/sh", "-c", &script], &file);
+    if String::from_utf8_lossy(&output.stderr).contains("cannot be sampled") {
+        skip("all processes of the machine cannot be sampled here");
+        return;
+    }
+    let recording = Recording::read(&file, Duration::ZERO, Duration::ZERO);
+    fs::remove_file(file).unwrap();
+    let profile = &recording.profile;
+    // The shell prints what it has used so far, as minutes and seconds.
+    let said = String::from_utf8_lossy(&output.stdout);
+    let shell: f64 = said
+        .split_whitespace()
+        .take(2)
+        .map(|part| {
+            part.split_once('m')
+                .unwrap()
+                .1
+                .trim_end_matches('s')
+                .parse::<f64>()
+                .unwrap()
+        })
+        .sum();
+    let name = hot.to_str().unwrap();
+    let rows: Vec<&profundo_model::Process> = profile.processes.iter().collect();
+    let last = rows
+        .iter()
+        .find(|row| profile.strings.get(row.command).starts_with(name))
+        .unwrap();
+    let first = rows[last.parent.expect("the shell").index()];
+    assert_eq!(first.pid, last.pid);
+    let used = |row: &profundo_model::Process| {
+        (row.user.unwrap_or_default().0 + row.system.unwrap_or_default().0) as f64 / 1e9
+    };
+    assert!(
+        (used(first) - shell).abs() < 0.15,
+        "{} of {shell}",
+        used(first)
+    );
+    assert!((0.4..0.7).contains(&used(last)), "{}", used(last));
+}
+
+#[test]
 fn some_processes_are_chosen() {
     let Some(hot) = c("hot.c", &["-O1"]) else {
         skip("there is no C compiler");

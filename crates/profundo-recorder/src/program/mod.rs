@@ -64,6 +64,8 @@ pub(crate) struct Program {
     pub(crate) times_cleared: (u64, u64),
     /// The time that could be sampled until then, if that is counted from outside.
     pub(crate) outside_cleared: u64,
+    /// Whether its process runs another program by now, whose times are not its own.
+    pub(crate) is_over: bool,
     /// The wait status, if it was the caller's child.
     pub(crate) how: Option<HowEnded>,
     /// The number of emitted garbage collections.
@@ -103,6 +105,7 @@ impl Program {
             times_before: (0, 0),
             times_cleared: (0, 0),
             outside_cleared: 0,
+            is_over: false,
             how: None,
             collections: 0,
             collections_entered: false,

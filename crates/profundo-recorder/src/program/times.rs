@@ -10,6 +10,9 @@ use super::{Program, Way};
 impl Program {
     /// Reads its times; `None` if it is gone.
     pub(crate) fn read_times(&mut self) -> Option<proc::Stat> {
+        if self.is_over {
+            return None;
+        }
         let stat = proc::stat(self.pid)?;
         // A reaped process has no times.
         let (user, system) = match self.way {

@@ -85,7 +85,7 @@ impl Recorder {
         };
         let mut how = how_it_ended(&program, how, status);
         self.outside.count(&mut program);
-        if is_gone {
+        if is_gone && !program.is_over {
             estimate_times(&mut program);
         }
         match &mut program.way {

@@ -58,7 +58,7 @@ pub(crate) struct Over {
 /// A process that has begun.
 #[derive(Debug)]
 struct Begun {
-    from: From,
+    by: By,
     /// The time, in cycles.
     at: u64,
     /// The name of the program that it has executed.
@@ -66,9 +66,9 @@ struct Begun {
     mappings: MappingHistory,
 }
 
-/// The origin of a process or of its program.
+/// The call that a process or its program has begun by.
 #[derive(Debug, Clone, Copy)]
-enum From {
+enum By {
     /// A fork by this process.
     Fork(u32),
     /// An exec, in place of this program.
@@ -152,9 +152,14 @@ impl Machine {
         /// The number of all processes of namespaces that are not visible from here.
         const HIDDEN: u32 = u32::MAX;
         let weight: u64 = samples.iter().map(|sample| sample.weight).sum();
-        if pid == HIDDEN {
-            self.hidden += weight;
-            return;
+        match pid {
+            // The kernel's thread that runs where a CPU has nothing to do.
+            0 => return,
+            HIDDEN => {
+                self.hidden += weight;
+                return;
+            }
+            _ => {}
         }
         let first = samples.first().map_or(0, |sample| sample.time);
         let is_known = core.processes.program_of(pid).is_some();
@@ -216,10 +221,10 @@ impl Machine {
         sink: &mut dyn FnMut(Event<'_>),
     ) -> bool {
         let begun = self.begun.remove(&pid);
-        let from = begun.as_ref().map(|begun| begun.from);
-        let parent = match from {
-            Some(From::Exec(key)) => key,
-            Some(From::Fork(parent)) => self.ancestor(parent, outside, core, sink),
+        let by = begun.as_ref().map(|begun| begun.by);
+        let parent = match by {
+            Some(By::Exec(key)) => key,
+            Some(By::Fork(parent)) => self.ancestor(parent, outside, core, sink),
             None => match proc::stat(pid) {
                 Some(stat) => self.ancestor(stat.parent, outside, core, sink),
                 None => 0,
@@ -228,7 +233,7 @@ impl Machine {
         let of_parent = core.processes.programs.get(&parent);
         let name = begun.as_ref().and_then(|begun| begun.name.as_deref());
         // By now it may have executed another program than at its sample.
-        let is_fork = matches!(from, Some(From::Fork(_))) && name.is_none();
+        let is_fork = matches!(by, Some(By::Fork(_))) && name.is_none();
         let forker = of_parent.filter(|_| is_fork);
         let command = match forker {
             Some(parent) => parent.command.clone(),
@@ -240,7 +245,7 @@ impl Machine {
             None => of_parent.map_or_else(Vec::new, |parent| parent.labels.clone()),
         };
         let modules = forker.map_or_else(ModuleList::default, |parent| parent.modules.clone());
-        if !self.choosing.takes(pid, from.is_some(), &command) {
+        if !self.choosing.takes(pid, by.is_some(), &command) {
             self.left_out.insert(pid);
             return false;
         }
@@ -251,9 +256,13 @@ impl Machine {
         program.labels = labels;
         if let Some(begun) = begun {
             program.mapping_history = begun.mappings;
-        } else if let Some(&before) = self.times_before.get(&pid) {
-            program.times_before = before;
         }
+        let before = match by {
+            Some(By::Exec(_)) => core.processes.times_at_exec.get(&pid),
+            Some(By::Fork(_)) => None,
+            None => self.times_before.get(&pid),
+        };
+        program.times_before = before.copied().unwrap_or_default();
         let (user, system) = program.times_before;
         program.user.go(user);
         program.system.go(system);
@@ -327,7 +336,7 @@ impl Machine {
                 self.record_waiting(pid, outside, core, sink);
                 self.leave(pid, false, core);
                 let begun = Begun {
-                    from: From::Fork(parent),
+                    by: By::Fork(parent),
                     at,
                     name: None,
                     mappings: MappingHistory::default(),
@@ -344,13 +353,13 @@ impl Machine {
             } => {
                 self.flush(pid, batch, outside, core, sink);
                 self.record_waiting(pid, outside, core, sink);
-                let from = match (self.leave(pid, true, core), self.begun.get(&pid)) {
-                    (Some(key), _) => From::Exec(key),
-                    (None, Some(begun)) => begun.from,
-                    (None, None) => From::Fork(proc::stat(pid).map_or(0, |stat| stat.parent)),
+                let by = match (self.leave(pid, true, core), self.begun.get(&pid)) {
+                    (Some(key), _) => By::Exec(key),
+                    (None, Some(begun)) => begun.by,
+                    (None, None) => By::Fork(proc::stat(pid).map_or(0, |stat| stat.parent)),
                 };
                 let begun = Begun {
-                    from,
+                    by,
                     at,
                     name: Some(String::from_utf8_lossy(&name).into_owned()),
                     mappings: MappingHistory::default(),
@@ -431,6 +440,12 @@ impl Machine {
         self.times_before.remove(&pid);
         let key = core.processes.program_of(pid)?;
         core.processes.last_of.remove(&pid);
+        let program = core.processes.programs.get_mut(&key)?;
+        if is_replaced {
+            program.read_times();
+        }
+        program.is_over = true;
+        core.processes.times_at_exec.insert(pid, program.times);
         self.over.push(Over { key, is_replaced });
         Some(key)
     }
