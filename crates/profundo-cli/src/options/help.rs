@@ -94,14 +94,15 @@ Examples:
             "energy",
             "no_children",
             "wait_all",
+            "all_processes",
             "start_after",
-            "paused",
             "last",
         ],
         examples: "\
 Examples:
   profundo record app.py && profundo report lines
   profundo record --last 5m -- ./server    only the last minutes, whenever it ends
+  profundo record -a -d 10                 all processes of the machine
   profundo record -o before.profundo -- make -j4",
     },
     Screen {

@@ -52,8 +52,7 @@ pub struct Recording {
     /// newest 50, up to 2G]
     #[arg(long, value_name = "HOW MANY")]
     pub keep: Option<Keep>,
-    /// Samples per second of a thread's CPU time [default: 1000], or of each CPU's time with
-    /// --all-processes [default: 199]
+    /// Samples per second of CPU time [default: 1000, with -a 199]
     #[arg(short, long, value_name = "HZ", value_parser = rate, allow_negative_numbers = true)]
     pub rate: Option<f64>,
     /// Stop sampling after so long; the program goes on
