@@ -64,7 +64,10 @@ impl Row {
 
     /// The command, behind the number of recordings if it was merged.
     fn what(&self) -> String {
-        let command = self.overview.command.as_deref().unwrap_or_default();
+        let command = match self.overview.meta.is_of_machine {
+            true => "processes of the machine",
+            false => self.overview.command.as_deref().unwrap_or_default(),
+        };
         match self.overview.origins {
             0 | 1 => command.to_owned(),
             merged => format!("({merged} merged) {command}"),

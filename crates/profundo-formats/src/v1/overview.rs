@@ -66,9 +66,12 @@ pub(crate) fn began(source: &mut (impl Read + Seek), offset: usize) -> Option<u6
         .then_some(decoder.profile.meta.started_at_unix)
 }
 
-/// The command line of the first program.
+/// The command line of the first program, unless all processes of a machine were recorded.
 fn command_of(profile: &Profile) -> Option<String> {
-    let process = profile.processes.first()?;
+    let process = profile
+        .processes
+        .first()
+        .filter(|_| !profile.meta.is_of_machine)?;
     let command = profile.strings.get(process.command);
     (!command.is_empty()).then(|| command.to_owned())
 }

@@ -60,6 +60,8 @@ fn recording_members(json: &mut Json<'_>, profile: &Profile, selection: &Selecti
     let meta = &profile.meta;
     let quality = quality(profile, selection);
     let command = profile.processes.first();
+    // Of all processes of a machine none is the program.
+    let command = command.filter(|_| !meta.is_of_machine);
     let command = command.map_or("", |process| profile.strings.get(process.command));
     json.text_or_null("command", command);
     json.text(
