@@ -34,10 +34,13 @@ pub fn head(profile: &Profile, part: &Part, elapsed: u64) -> Head {
     // Another program may have replaced it since.
     let mut same = profile.processes.iter().rev();
     let process = same.find(|process| Some(process.pid) == first.map(|first| first.pid));
+    let process = process.filter(|_| !profile.meta.is_of_machine);
     Head {
-        command: process.map_or_else(String::new, |process| {
-            short_command(profile.strings.get(process.command))
-        }),
+        command: match process {
+            Some(process) => short_command(profile.strings.get(process.command)),
+            None if profile.meta.is_of_machine => "all processes".to_owned(),
+            None => String::new(),
+        },
         pid: process.map_or(0, |process| process.pid),
         elapsed,
         cpu: weight as f64 / length,

@@ -298,6 +298,15 @@ impl Keeper {
         self
     }
 
+    /// Notes that all processes of the machine are recorded.
+    pub fn of_machine(mut self) -> Self {
+        if let Some(ingest) = &mut self.ingest {
+            ingest.profile_mut().meta.is_of_machine = true;
+        }
+        self.writer = self.writer.map(RecordingWriter::of_machine);
+        self
+    }
+
     /// Handles a message; returns whether it wants an answer.
     fn handle(&mut self, message: Message) -> bool {
         match message {

@@ -269,6 +269,9 @@ impl Running {
 fn target(options: &Top) -> Result<(Target, Option<ProgramOutput>)> {
     let pids = options.pid.iter().chain(&options.pids);
     let pids: Vec<u32> = pids.copied().collect();
+    if options.all_processes {
+        return Ok((Target::Machine, None));
+    }
     Ok(match pids.split_first() {
         Some((&pid, others)) => (Target::Processes(pid, others.to_vec()), None),
         None => {
@@ -292,6 +295,10 @@ fn keeper(options: &Top, start: Start, file: Option<&File>) -> Result<Keeper> {
         !live.no_children,
         file,
     )?;
+    let keeper = match options.all_processes {
+        true => keeper.of_machine(),
+        false => keeper,
+    };
     Ok(keeper.own_code(&live.own_code.rules()))
 }
 

@@ -22,18 +22,21 @@ pub const LONGEST_WINDOW: u64 = 60;
 
 #[derive(Debug, Args)]
 #[command(
-    override_usage = "profundo top [OPTIONS] <PID>\n       profundo top [OPTIONS] -- <CMD>..."
+    override_usage = "profundo top [OPTIONS] <PID>\n       profundo top [OPTIONS] -- <CMD>...\n       profundo top [OPTIONS] -a"
 )]
 pub struct Top {
     /// The process
-    #[arg(add = ArgValueCompleter::new(processes), value_name = "PID", value_parser = pid, required_unless_present_any = ["words", "pids"], conflicts_with_all = ["words", "pids"])]
+    #[arg(add = ArgValueCompleter::new(processes), value_name = "PID", value_parser = pid, required_unless_present_any = ["words", "pids", "all_processes"], conflicts_with_all = ["words", "pids", "all_processes"])]
     pub pid: Option<u32>,
     /// Several processes
-    #[arg(long = "pid", value_name = "PID,…", value_delimiter = ',', value_parser = pid, conflicts_with = "words")]
+    #[arg(long = "pid", value_name = "PID,…", value_delimiter = ',', value_parser = pid, conflicts_with_all = ["words", "all_processes"])]
     pub pids: Vec<u32>,
     /// A program to start, and its arguments; a `.py` file is run by python3
     #[arg(value_name = "CMD", last = true)]
     pub words: Vec<OsString>,
+    /// All processes of the machine
+    #[arg(short, long, conflicts_with_all = ["words", "wall", "no_children"])]
+    pub all_processes: bool,
     /// Seconds between two pages
     #[arg(short, long, value_name = "SECONDS", default_value = "1", value_parser = interval, allow_negative_numbers = true)]
     pub interval: Duration,

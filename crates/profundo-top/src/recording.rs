@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 use profundo_launch::{
     Ended, Program, SIGNAL_INTERVAL, Signals, Streams, Unstarted, fork_recorded, has_ended, reap,
 };
-use profundo_recorder::{EngineChoice, Options, Recorder, WakeHandle};
+use profundo_recorder::{Chosen, EngineChoice, Options, Recorder, WakeHandle};
 use profundo_session::Remains;
 use profundo_wire::recording::{Event, HowEnded, Start};
 
@@ -31,6 +31,8 @@ const MANY: usize = 1 << 12;
 pub enum Target {
     /// Running processes: the first, and the others.
     Processes(u32, Vec<u32>),
+    /// All processes of the machine.
+    Machine,
     /// A program to be started.
     Program {
         /// The program.
@@ -154,6 +156,10 @@ pub fn record(
             recorder.attach_all(pid, others, &mut |event| events.push(OwnedEvent::of(event)))?;
             (pid, None)
         }
+        Target::Machine => {
+            recorder.begin_machine()?;
+            (0, None)
+        }
         Target::Program { program, streams } => {
             leave_remains(&recorder, live.output.as_deref());
             let pid = start_program(program, streams, &mut recorder, signals)?;
@@ -208,7 +214,7 @@ pub fn record(
 /// A recorder for the target, which it has not touched yet.
 fn create(target: &Target, live: &Live, agent: AgentFile) -> Result<Recorder> {
     let agent = match (target, live.engine) {
-        (Target::Processes(..), _) | (_, EngineChoice::PerfRing) => None,
+        (Target::Processes(..) | Target::Machine, _) | (_, EngineChoice::PerfRing) => None,
         _ => Some(agent()?),
     };
     Ok(Recorder::create(Options {
@@ -226,6 +232,7 @@ fn create(target: &Target, live: &Live, agent: AgentFile) -> Result<Recorder> {
         // The page does not show it.
         traffic: false,
         agent,
+        machine: matches!(target, Target::Machine).then(Chosen::default),
         ..Options::default()
     })?)
 }

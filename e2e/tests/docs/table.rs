@@ -79,6 +79,7 @@ pub const STAND_INS: &[StandIn] = &[
         "the recordings are the reader's",
     ),
     none("profundo record -a -d 10", MACHINE),
+    none("profundo top -a", TERMINAL),
     none("profundo run -a -- make -j8", MACHINE),
     none("profundo report machine", MACHINE),
     none(

@@ -19,7 +19,11 @@ pub fn head(pen: &mut Pen<'_>, head: &Head) {
     let mut facts = facts(head);
     // Facts that do not fit are left out from the end; the command keeps a third of the line, if it
     // needs that.
-    let digits = head.pid.to_string().len();
+    let number = match head.pid {
+        0 => String::new(),
+        pid => pid.to_string(),
+    };
+    let digits = number.len();
     let least = (width(&head.command) + digits + 3).min(columns / 3);
     let mut line = facts.join(" · ");
     while width(&line) + least > columns && facts.len() > 1 {
@@ -29,7 +33,7 @@ pub fn head(pen: &mut Pen<'_>, head: &Head) {
     let room = columns.saturating_sub(width(&line) + 2);
     let command = keep_head(&head.command, room.saturating_sub(digits + 1));
     let end = pen.text(0, 0, &command, BOLD);
-    pen.text(end + 1, 0, &head.pid.to_string(), FAINT);
+    pen.text(end + 1, 0, &number, FAINT);
     pen.right(pen.area.width, 0, &line, Style::new());
 }
 
