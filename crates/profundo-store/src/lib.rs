@@ -2,7 +2,7 @@
 //! time.
 //!
 //! A [`Writer`] makes a [`Segment`] of a stretch of a profile, a few files, which a store takes as
-//! they are. [`compact`] joins the files of an hour. A [`Query`] gives back a profile that every
+//! they are. [`join`] joins the files of an hour. A [`Query`] gives back a profile that every
 //! report takes.
 //!
 //! It is no database and no server: files lie in a folder or an object store, and other tools read
@@ -16,8 +16,13 @@
 mod error;
 mod file;
 pub mod ids;
+mod join;
 pub mod names;
 mod order;
+mod query;
+mod retention;
+mod scan;
+mod spool;
 mod store;
 pub mod table;
 mod texts;
@@ -25,6 +30,11 @@ mod writer;
 
 pub use error::Error;
 pub use file::{Column, Group, Opened, Put, encode};
+pub use join::{Joined, Joining, join, sweep};
+pub use query::{By, Condition, Query};
+pub use retention::{Limits, Removed, retain};
+pub use scan::answer;
+pub use spool::{Dropped, Sent, Spool};
 pub use store::{Entry, Folder, Store, open};
 #[cfg(feature = "s3")]
 pub use store::S3;

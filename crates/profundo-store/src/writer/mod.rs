@@ -23,7 +23,8 @@ use crate::table::{gil_name, spread, state_name};
 use crate::texts::Texts;
 
 use definitions::Definitions;
-pub(crate) use spans::{path_of, read_path};
+pub(crate) use definitions::language_of;
+pub(crate) use spans::{path_of, read_path, unescaped};
 
 /// What is known of all samples of a writer. Labels of a process's origin take the place of these:
 /// `service`, `host`, `version`, `container` and `pod` by their keys, others beside them.
@@ -365,7 +366,7 @@ fn files(parts: Vec<(Partition, Rows)>, name: &str) -> Result<Vec<File>, Error> 
     for (partition, rows) in parts {
         let rows = rows.sorted();
         let texts = &rows.texts;
-        let mut add = |table: &str, bytes: Vec<u8>, to: &mut Vec<File>| {
+        let add = |table: &str, bytes: Vec<u8>, to: &mut Vec<File>| {
             let path = format!("{}{name}", partition.folder(table, true));
             to.push(File { path, bytes });
         };
