@@ -85,6 +85,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether a file is to blame, so that others can still be read.
+    pub fn is_of_a_file(&self) -> bool {
+        matches!(self, Self::Damaged { .. } | Self::Foreign { .. } | Self::Version { .. })
+    }
+
     /// Whether a later attempt may succeed: the store could not be reached.
     pub fn is_passing(&self) -> bool {
         matches!(self, Self::Store { .. })

@@ -152,9 +152,7 @@ fn read_all<T: Table>(
                 rows.extend(read);
                 numbers.extend(number_of(&entry.path).map(str::to_owned));
             }
-            Err(Error::Damaged { .. } | Error::Foreign { .. } | Error::Version { .. }) => {
-                joined.unreadable += 1;
-            }
+            Err(error) if error.is_of_a_file() => joined.unreadable += 1,
             Err(error) => return Err(error),
         }
     }

@@ -1,5 +1,7 @@
 //! The stacks and frames behind sums.
 
+use std::collections::BTreeSet;
+
 use rustc_hash::FxHashSet;
 
 use super::matching;
@@ -7,7 +9,7 @@ use super::plan::Part;
 use super::sums::files;
 use crate::ids::Id;
 use crate::store::Store;
-use crate::table::{FrameRow, StackRow, Table};
+use crate::table::{FrameRow, SampleRow, StackRow, Table};
 use crate::texts::Texts;
 use crate::{Error, Query};
 
@@ -17,6 +19,8 @@ pub(super) struct Definitions {
     pub(super) texts: Texts,
     pub(super) stacks: Vec<StackRow>,
     pub(super) frames: Vec<FrameRow>,
+    /// What could not be read.
+    pub(super) told: Vec<String>,
 }
 
 /// The wanted stacks, and their frames.
@@ -31,9 +35,9 @@ pub(super) fn read(
         return Ok(found);
     }
     let (mut stacks, mut frames) = (FxHashSet::default(), FxHashSet::default());
-    let texts = &mut found.texts;
-    for entry in files(store, part, StackRow::NAME)? {
-        matching::rows::<StackRow>(store, query, &entry, texts, |group, rows, texts| {
+        for entry in files(store, part, StackRow::NAME)? {
+        let into = (&mut found.texts, &mut found.told);
+        matching::rows::<StackRow>((store, query), &entry, into, |group, rows, texts| {
             for row in StackRow::read(group, rows, texts)? {
                 if wanted.contains(&row.stack) && stacks.insert(row.stack) {
                     frames.extend(row.frames.iter().copied());
@@ -44,11 +48,21 @@ pub(super) fn read(
         })?;
     }
     for entry in files(store, part, FrameRow::NAME)? {
-        matching::rows::<FrameRow>(store, query, &entry, texts, |group, rows, texts| {
+        let into = (&mut found.texts, &mut found.told);
+        matching::rows::<FrameRow>((store, query), &entry, into, |group, rows, texts| {
             let rows = FrameRow::read(group, rows, texts)?.into_iter();
             found.frames.extend(rows.filter(|row| frames.remove(&row.frame)));
             Ok(())
         })?;
+    }
+    if stacks.len() < wanted.len() || !frames.is_empty() {
+        // They are lost, or the hour was removed between its samples and here.
+        let there = store.list(&part.partition.folder(SampleRow::NAME, true))?;
+        let there = there.into_iter().chain(store.list(&part.partition.folder(SampleRow::NAME, false))?);
+        let there: BTreeSet<String> = there.map(|entry| entry.path).collect();
+        if let Some(gone) = part.samples.iter().find(|entry| !there.contains(&entry.path)) {
+            return Err(Error::Gone { path: gone.path.clone() });
+        }
     }
     Ok(found)
 }

@@ -10,8 +10,24 @@ use crate::texts::{Text, Texts};
 use crate::{Error, Query};
 
 /// Calls `each` with the groups and rows of a file of definitions or samples that may be of the
-/// query's services, and of its time where the table has times.
+/// query's services, and of its time where the table has times. Rows of a file that cannot be read
+/// to its end are left out from there, and `told` says so.
 pub(super) fn rows<T: Table>(
+    (store, query): (&dyn Store, &Query),
+    entry: &Entry,
+    (texts, told): (&mut Texts, &mut Vec<String>),
+    each: impl FnMut(&Group<'_>, Range<usize>, &mut Texts) -> Result<(), Error>,
+) -> Result<(), Error> {
+    match readable_rows::<T>(store, query, entry, texts, each) {
+        Err(error) if error.is_of_a_file() => {
+            told.push(error.to_string());
+            Ok(())
+        }
+        done => done,
+    }
+}
+
+fn readable_rows<T: Table>(
     store: &dyn Store,
     query: &Query,
     entry: &Entry,

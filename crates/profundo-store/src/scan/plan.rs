@@ -78,14 +78,18 @@ pub(super) fn parts(store: &dyn Store, query: &Query) -> Result<Vec<Part>, Error
     Ok(parts)
 }
 
-/// The numbers of the segments that joined files replace.
+/// The numbers of the segments that joined files replace. A joined file that cannot be read replaces
+/// none, as its rows cannot be read either.
 pub(crate) fn replaced_by<T: Table>(
     store: &dyn Store,
     joined: &[Entry],
 ) -> Result<FxHashSet<String>, Error> {
     let mut all = FxHashSet::default();
     for entry in joined {
-        let opened = Opened::new::<T>(store, entry)?;
+        let opened = match Opened::new::<T>(store, entry) {
+            Err(error) if error.is_of_a_file() => continue,
+            opened => opened?,
+        };
         let numbers = opened.fact(REPLACES).unwrap_or_default();
         all.extend(numbers.split(' ').map(str::to_owned));
     }

@@ -31,6 +31,8 @@ pub(super) fn build(query: &Query, sums: &Sums, definitions: Vec<Definitions>) -
         places.add(part, &mut profile);
     }
     set_meta(query, sums, &mut profile);
+    let told = definitions.iter().flat_map(|part| &part.told);
+    add_notes(sums.told.iter().chain(told), &mut profile);
     let threads = add_threads(query, sums, &mut profile);
     let mut spans: FxHashMap<Text, SpanId> = FxHashMap::default();
     let mut rows: Vec<&(Key, Sum)> = sums.rows.iter().collect();
@@ -78,6 +80,20 @@ pub(super) fn build(query: &Query, sums: &Sums, definitions: Vec<Definitions>) -
         profile.gathered.ends.push(profile.samples.len());
     }
     profile
+}
+
+/// A sentence on the files that could not be read.
+fn add_notes<'t>(told: impl Iterator<Item = &'t String>, profile: &mut Profile) {
+    let mut told: Vec<&String> = told.collect();
+    told.sort();
+    told.dedup();
+    if let Some(first) = told.first() {
+        let count = match told.len() {
+            1 => "1 file of the store".to_owned(),
+            many => format!("{many} files of the store"),
+        };
+        profile.meta.notes.push(format!("{count} could not be read: {first}"));
+    }
 }
 
 /// What a sum of samples is in reports.

@@ -56,6 +56,8 @@ pub(super) struct Sums {
     /// The sums in the order in which they were found.
     pub(super) rows: Vec<(Key, Sum)>,
     pub(super) segments: Vec<SegmentRow>,
+    /// What could not be read.
+    pub(super) told: Vec<String>,
     /// By part, the stacks that were found in it first.
     pub(super) wanted: Vec<FxHashSet<Id>>,
 }
@@ -63,17 +65,18 @@ pub(super) struct Sums {
 /// The sums of a part.
 pub(super) fn read(store: &dyn Store, query: &Query, part: &Part) -> Result<Sums, Error> {
     let mut sums = Sums::default();
-    let mut texts = Texts::default();
+    let (mut texts, mut told) = (Texts::default(), Vec::new());
     let needs_labels = query.by != By::Service || !query.conditions.is_empty();
     let labels = match needs_labels {
-        true => labels(store, query, part, &mut texts)?,
+        true => labels(store, query, part, &mut texts, &mut told)?,
         false => FxHashMap::default(),
     };
     let mut groups = Groups::new(query, labels);
     let mut places: FxHashMap<Key, usize> = FxHashMap::default();
     let (services, kind) = (Services::new(query, &mut texts), texts.add(query.kind.name()));
     for entry in &part.samples {
-        matching::rows::<SampleRow>(store, query, entry, &mut texts, |group, rows, texts| {
+        let into = (&mut texts, &mut told);
+        matching::rows::<SampleRow>((store, query), entry, into, |group, rows, texts| {
             for row in SampleRow::read(group, rows, texts)? {
                 let is_in = (query.from..query.to).contains(&row.ts)
                     && row.kind == kind
@@ -109,9 +112,9 @@ pub(super) fn read(store: &dyn Store, query: &Query, part: &Part) -> Result<Sums
     }
     sums.groups = groups.groups;
     if !sums.rows.is_empty() {
-        sums.segments = segments(store, query, part, &mut texts)?;
+        sums.segments = segments(store, query, part, &mut texts, &mut told)?;
     }
-    sums.texts = texts;
+    (sums.texts, sums.told) = (texts, told);
     Ok(sums)
 }
 
@@ -205,11 +208,13 @@ fn labels(
     query: &Query,
     part: &Part,
     texts: &mut Texts,
+    told: &mut Vec<String>,
 ) -> Result<FxHashMap<i64, LabelRow>, Error> {
     let services = Services::new(query, texts);
     let mut found = FxHashMap::default();
     for entry in files(store, part, LabelRow::NAME)? {
-        matching::rows::<LabelRow>(store, query, &entry, texts, |group, rows, texts| {
+        let into = (&mut *texts, &mut *told);
+        matching::rows::<LabelRow>((store, query), &entry, into, |group, rows, texts| {
             for row in LabelRow::read(group, rows, texts)? {
                 let mut conditions = query.conditions.iter();
                 if services.has(row.service) && conditions.all(|one| holds(one, &row, texts)) {
@@ -250,11 +255,13 @@ fn segments(
     query: &Query,
     part: &Part,
     texts: &mut Texts,
+    told: &mut Vec<String>,
 ) -> Result<Vec<SegmentRow>, Error> {
     let (services, kind) = (Services::new(query, texts), texts.add(query.kind.name()));
     let mut found = Vec::new();
     for entry in files(store, part, SegmentRow::NAME)? {
-        matching::rows::<SegmentRow>(store, query, &entry, texts, |group, rows, texts| {
+        let into = (&mut *texts, &mut *told);
+        matching::rows::<SegmentRow>((store, query), &entry, into, |group, rows, texts| {
             let rows = SegmentRow::read(group, rows, texts)?.into_iter();
             found.extend(rows.filter(|row| {
                 let overlaps = row.starts < query.to && query.from < row.ends;
@@ -319,6 +326,7 @@ pub(super) fn together(query: &Query, parts: Vec<Sums>) -> Sums {
             let (service, host, kind) = (carry(row.service), carry(row.host), carry(row.kind));
             all.segments.push(SegmentRow { service, host, kind, ..row });
         }
+        all.told.extend(part.told);
         all.wanted.push(new);
     }
     debug_assert!(query.step.is_some() || all.rows.iter().all(|(key, _)| key.step == 0));

@@ -2,16 +2,20 @@
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::TryStreamExt;
 use object_store::aws::AmazonS3Builder;
 use object_store::path::Path;
-use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutPayload};
+use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutPayload, RetryConfig};
 use tokio::runtime::Runtime;
 
 use super::{Entry, Store};
 use crate::Error;
+
+/// The time after which a store counts as away.
+const PATIENCE: Duration = Duration::from_secs(15);
 
 /// A bucket, or what lies below a prefix in it.
 #[derive(Debug)]
@@ -35,7 +39,12 @@ impl S3 {
         let failed = |source| failed("open", address, source);
         let rest = address.strip_prefix("s3://").unwrap_or(address);
         let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
-        let objects = settings.with_bucket_name(bucket).build();
+        let retries = RetryConfig {
+            max_retries: 3,
+            retry_timeout: PATIENCE,
+            ..RetryConfig::default()
+        };
+        let objects = settings.with_bucket_name(bucket).with_retry(retries).build();
         let objects = objects.map_err(|error| failed(error.into()))?;
         let prefix = prefix.trim_matches('/');
         let mut runtime = tokio::runtime::Builder::new_multi_thread();
@@ -44,7 +53,7 @@ impl S3 {
             objects: Arc::new(objects),
             prefix: if prefix.is_empty() { String::new() } else { format!("{prefix}/") },
             address: address.to_owned(),
-            runtime: runtime.map_err(|error| failed(error))?,
+            runtime: runtime.map_err(failed)?,
         })
     }
 
