@@ -44,6 +44,7 @@ fn ask(text: &str, times: usize, threads: usize) -> Result<(), Box<dyn Error>> {
     let store = open(&query.place)?;
     let mut spent = Vec::new();
     let mut line = String::new();
+    let mut notes = Vec::new();
     for _ in 0..times.max(1) {
         let start = Instant::now();
         let profile = answer(&*store, &query, threads)?;
@@ -52,6 +53,10 @@ fn ask(text: &str, times: usize, threads: usize) -> Result<(), Box<dyn Error>> {
         let samples = profile.sample_count();
         let (rows, stacks) = (profile.samples.len(), profile.stacks.len());
         line = format!("rows {rows} samples {samples} weight {weight} stack-nodes {stacks}");
+        notes = profile.meta.notes;
+    }
+    if !notes.is_empty() {
+        return Err(notes.join("; ").into());
     }
     spent.sort_by(f64::total_cmp);
     let (least, middle) = (spent[0], spent[spent.len() / 2]);
@@ -263,7 +268,7 @@ fn write_part(
         labels.extend(fleet.labels[service as usize].iter().cloned());
         segments.push(SegmentRow {
             service: text,
-            segment: Contents::default().number(partition.hour).short_id(),
+            segment: Contents::default().number(partition.hour).id(),
             kind: samples.first().map_or(0, |row| row.kind),
             starts: partition.hour * HOUR,
             ends: (partition.hour + 1) * HOUR,

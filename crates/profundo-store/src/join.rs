@@ -203,7 +203,7 @@ impl Definitions<'_> {
         sort(&mut rows, &texts);
         let numbers = numbers.join(" ");
         // Another joiner may have found others, and its file must stay.
-        let mark = Contents::default().text(&numbers).short_id();
+        let mark = Contents::default().text(&numbers).id();
         let bytes = encode(&rows, &texts, &[(REPLACES, numbers)])?;
         self.store.put(&format!("{folder}joined-{:04}-{mark:016x}.parquet", self.turn), &bytes)
     }

@@ -269,12 +269,15 @@ impl Group<'_> {
         values.iter().map(|value| self.id(value)).collect()
     }
 
-    /// Lists of ids.
-    pub fn id_lists(&self, name: &'static str, rows: Range<usize>) -> Result<Vec<Vec<Id>>, Error> {
-        let at = self.place(name, Physical::FIXED_LEN_BYTE_ARRAY)?;
-        let (values, lengths) = self.lists::<FixedLenByteArrayType>(name, at, rows)?;
-        let ids = values.iter().map(|value| self.id(value));
-        Ok(split(&ids.collect::<Result<Vec<_>, _>>()?, &lengths))
+    /// Lists of numbers.
+    pub fn long_lists(
+        &self,
+        name: &'static str,
+        rows: Range<usize>,
+    ) -> Result<Vec<Vec<i64>>, Error> {
+        let at = self.place(name, Physical::INT64)?;
+        let (values, lengths) = self.lists::<Int64Type>(name, at, rows)?;
+        Ok(split(&values, &lengths))
     }
 
     /// Lists of texts.
@@ -375,8 +378,7 @@ impl Group<'_> {
         let (values, levels) = guarded(&self.file.path, || {
             let mut reader = self.reader::<T>(at)?;
             let (mut values, mut levels) = (Vec::new(), Vec::new());
-            reader.skip_records(rows.start)?;
-            let mut left = rows.len();
+            let mut left = rows.end;
             while left > 0 {
                 let wanted = Some(&mut levels).filter(|_| is_optional);
                 let (read, ..) = reader.read_records(left, wanted, None, &mut values)?;
@@ -387,7 +389,7 @@ impl Group<'_> {
             }
             Ok((values, levels))
         })?;
-        let values = match is_optional {
+        let mut values = match is_optional {
             true => {
                 let mut values = values.into_iter();
                 let value = |level: i16| match level {
@@ -398,10 +400,12 @@ impl Group<'_> {
             }
             false => values,
         };
-        match values.len() == rows.len() {
-            true => Ok(values),
-            false => Err(self.file.damaged("a column is shorter than its row group")),
+        if values.len() != rows.end {
+            return Err(self.file.damaged("a column is shorter than its row group"));
         }
+        // The rows before are read too: what skips them does not look at each page's header first.
+        values.drain(..rows.start);
+        Ok(values)
     }
 
     /// The values of a column of lists, and the length of each list.
@@ -416,11 +420,10 @@ impl Group<'_> {
             return Err(self.foreign(name, "is no list"));
         }
         let whole = descriptor.max_def_level();
-        let (values, levels, repeats) = guarded(&self.file.path, || {
+        let (mut values, levels, repeats) = guarded(&self.file.path, || {
             let mut reader = self.reader::<T>(at)?;
             let (mut values, mut levels, mut repeats) = (Vec::new(), Vec::new(), Vec::new());
-            reader.skip_records(rows.start)?;
-            let mut left = rows.len();
+            let mut left = rows.end;
             while left > 0 {
                 let (read, _, found) =
                     reader.read_records(left, Some(&mut levels), Some(&mut repeats), &mut values)?;
@@ -431,7 +434,7 @@ impl Group<'_> {
             }
             Ok((values, levels, repeats))
         })?;
-        let mut lengths: Vec<usize> = Vec::with_capacity(rows.len());
+        let mut lengths: Vec<usize> = Vec::with_capacity(rows.end.min(levels.len()));
         for (level, repeat) in levels.into_iter().zip(repeats) {
             if repeat == 0 {
                 lengths.push(0);
@@ -440,10 +443,12 @@ impl Group<'_> {
                 *length += usize::from(level == whole);
             }
         }
-        match lengths.len() == rows.len() && lengths.iter().sum::<usize>() == values.len() {
-            true => Ok((values, lengths)),
-            false => Err(self.file.damaged("a column is shorter than its row group")),
+        if lengths.len() != rows.end || lengths.iter().sum::<usize>() != values.len() {
+            return Err(self.file.damaged("a column is shorter than its row group"));
         }
+        let before: usize = lengths.drain(..rows.start).sum();
+        values.drain(..before);
+        Ok((values, lengths))
     }
 }
 

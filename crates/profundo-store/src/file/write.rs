@@ -124,17 +124,17 @@ impl Put<'_, '_> {
         self.put::<FixedLenByteArrayType>(&id_bytes(values), None)
     }
 
-    /// A column of lists of ids.
-    pub fn id_lists<'a>(
+    /// A column of lists of numbers.
+    pub fn long_lists<'a>(
         &mut self,
-        lists: impl Iterator<Item = &'a [Id]>,
+        lists: impl Iterator<Item = &'a [i64]>,
     ) -> Result<(), Error> {
-        let (mut ids, mut levels) = (Vec::new(), Levels::default());
+        let (mut values, mut levels) = (Vec::new(), Levels::default());
         for list in lists {
             levels.list(list.len());
-            ids.extend_from_slice(list);
+            values.extend_from_slice(list);
         }
-        self.put::<FixedLenByteArrayType>(&id_bytes(ids.into_iter()), Some(&levels))
+        self.put::<Int64Type>(&values, Some(&levels))
     }
 
     /// A column of lists of texts.

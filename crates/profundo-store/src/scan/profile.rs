@@ -12,7 +12,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::definitions::Definitions;
 use super::sums::{Key, Sum, Sums};
 use crate::Query;
-use crate::ids::Id;
+use crate::ids::{FrameId as Stored, Id};
 use crate::query::By;
 use crate::table::{FrameRow, Kind, LabelRow, SegmentRow, gil_of, state_of};
 use crate::texts::{Text, Texts};
@@ -240,8 +240,8 @@ struct Places {
     stacks: FxHashMap<Id, StackId>,
     modules: FxHashMap<(String, String), ModuleId>,
     /// The locations of frames without inlined ones, and of those with them.
-    alone: FxHashMap<Id, LocationId>,
-    groups: FxHashMap<Vec<Id>, LocationId>,
+    alone: FxHashMap<Stored, LocationId>,
+    groups: FxHashMap<Vec<Stored>, LocationId>,
     invented: u64,
     lost: Option<StackId>,
 }
@@ -249,9 +249,9 @@ struct Places {
 impl Places {
     fn add(&mut self, part: &Definitions, profile: &mut Profile) {
         let rows = part.frames.iter();
-        let rows: FxHashMap<Id, &FrameRow> = rows.map(|row| (row.frame, row)).collect();
+        let rows: FxHashMap<Stored, &FrameRow> = rows.map(|row| (row.frame, row)).collect();
         // Neighbours begin alike, so most of a stack is known from the one before it.
-        let mut before: Vec<(Id, StackId, bool)> = Vec::new();
+        let mut before: Vec<(Stored, StackId, bool)> = Vec::new();
         for row in &part.stacks {
             let known = before.iter().zip(&row.frames);
             let mut same = known.take_while(|((id, ..), frame)| id == *frame).count();
@@ -267,7 +267,7 @@ impl Places {
             let mut stack = before.last().map(|&(_, stack, _)| stack);
             let mut rest = &row.frames[same..];
             while let Some((&first, behind)) = rest.split_first() {
-                let is_inlined = |id: &&Id| rows.get(*id).is_some_and(|row| row.inlined);
+                let is_inlined = |id: &&Stored| rows.get(*id).is_some_and(|row| row.inlined);
                 let inlined = behind.iter().take_while(is_inlined).count();
                 let (group, others) = rest.split_at(inlined + 1);
                 let location = match inlined {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::Table;
 use crate::Error;
 use crate::file::{Group, Put};
-use crate::ids::{Contents, Id};
+use crate::ids::{Contents, FrameId};
 use crate::texts::{Text, Texts};
 
 /// The definition of a frame.
@@ -14,7 +14,7 @@ pub struct FrameRow {
     /// The service.
     pub service: Text,
     /// The id.
-    pub frame: Id,
+    pub frame: FrameId,
     /// The kind of the code: `python`, `native`, `kernel`, `marker` and so on.
     pub kind: Text,
     /// Whether the compiler put it into the frame before it.
@@ -47,7 +47,7 @@ pub struct FrameRow {
 
 impl FrameRow {
     /// The id of a frame with these contents. The service is no part of it.
-    pub fn id(&self, texts: &Texts) -> Id {
+    pub fn id(&self, texts: &Texts) -> FrameId {
         Contents::default()
             .text(texts.get(self.kind))
             .number(i64::from(self.inlined))
@@ -91,7 +91,7 @@ impl Table for FrameRow {
     const NAME: &'static str = "frames";
     const SCHEMA: &'static str = "message frames {
         REQUIRED BYTE_ARRAY service (STRING);
-        REQUIRED FIXED_LEN_BYTE_ARRAY (16) frame;
+        REQUIRED INT64 frame;
         REQUIRED BYTE_ARRAY kind (STRING);
         REQUIRED BOOLEAN inlined;
         REQUIRED BYTE_ARRAY function (STRING);
@@ -112,7 +112,7 @@ impl Table for FrameRow {
 
     fn write(rows: &[Self], texts: &Texts, put: &mut Put<'_, '_>) -> Result<(), Error> {
         put.texts(texts, rows.iter().map(|row| row.service))?;
-        put.ids(rows.iter().map(|row| row.frame))?;
+        put.longs(rows.iter().map(|row| row.frame))?;
         put.texts(texts, rows.iter().map(|row| row.kind))?;
         put.truths(rows.iter().map(|row| row.inlined))?;
         put.texts(texts, rows.iter().map(|row| row.function))?;
@@ -139,7 +139,7 @@ impl Table for FrameRow {
         let (function, signature) = (text("function")?, text("signature")?);
         let (file, prefix, rest) = (text("file")?, text("prefix")?, text("rest")?);
         let (wait, module, build_id) = (text("wait")?, text("module")?, text("build_id")?);
-        let frame = group.ids("frame", rows.clone())?;
+        let frame = group.longs("frame", rows.clone())?;
         let inlined = group.truths("inlined", rows.clone())?;
         let is_call = group.truths("is_call", rows.clone())?;
         let line = group.ints("line", rows.clone())?;
@@ -147,7 +147,7 @@ impl Table for FrameRow {
         let address = group.longs("address", rows.clone())?;
         let row = |at: usize| Self {
             service: service.get(at),
-            frame: frame[at],
+            frame: frame.get(at),
             kind: kind.get(at),
             inlined: inlined[at],
             function: function.get(at),

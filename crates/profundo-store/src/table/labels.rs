@@ -57,7 +57,7 @@ impl LabelRow {
         for &(key, value) in &self.labels {
             contents = contents.text(texts.get(key)).text(texts.get(value));
         }
-        contents.short_id()
+        contents.id()
     }
 }
 

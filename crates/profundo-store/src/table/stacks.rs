@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::Table;
 use crate::Error;
 use crate::file::{Group, Put};
-use crate::ids::Id;
+use crate::ids::{FrameId, Id};
 use crate::texts::{Text, Texts};
 
 /// The definition of a stack.
@@ -16,7 +16,7 @@ pub struct StackRow {
     /// The id.
     pub stack: Id,
     /// The frames, root first.
-    pub frames: Vec<Id>,
+    pub frames: Vec<FrameId>,
 }
 
 impl Table for StackRow {
@@ -26,7 +26,7 @@ impl Table for StackRow {
         REQUIRED FIXED_LEN_BYTE_ARRAY (16) stack;
         REQUIRED GROUP frames (LIST) {
             REPEATED GROUP list {
-                REQUIRED FIXED_LEN_BYTE_ARRAY (16) element;
+                REQUIRED INT64 element;
             }
         }
     }";
@@ -36,7 +36,7 @@ impl Table for StackRow {
     fn write(rows: &[Self], texts: &Texts, put: &mut Put<'_, '_>) -> Result<(), Error> {
         put.texts(texts, rows.iter().map(|row| row.service))?;
         put.ids(rows.iter().map(|row| row.stack))?;
-        put.id_lists(rows.iter().map(|row| &row.frames[..]))
+        put.long_lists(rows.iter().map(|row| &row.frames[..]))
     }
 
     fn read(
@@ -46,7 +46,7 @@ impl Table for StackRow {
     ) -> Result<Vec<Self>, Error> {
         let service = group.texts("service", rows.clone(), texts)?;
         let stack = group.ids("stack", rows.clone())?;
-        let frames = group.id_lists("frames.list.element", rows)?;
+        let frames = group.long_lists("frames.list.element", rows)?;
         let rows = stack.into_iter().zip(frames).enumerate();
         let row = |(at, (stack, frames))| Self {
             service: service.get(at),

@@ -15,7 +15,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::Error;
 use crate::file::encode;
-use crate::ids::{Contents, Id};
+use crate::ids::{Contents, FrameId, Id};
 use crate::names::{HOUR, Partition, segment_name};
 use crate::store::Store;
 use crate::table::{FrameRow, Kind, LabelRow, SampleRow, SegmentRow, StackRow, Table};
@@ -99,7 +99,7 @@ impl Segment {
 #[derive(Debug, Default)]
 struct Written {
     stacks: FxHashSet<Id>,
-    frames: FxHashSet<Id>,
+    frames: FxHashSet<FrameId>,
     series: FxHashSet<i64>,
 }
 
@@ -216,7 +216,8 @@ impl Writer {
         let to = steps.max().unwrap_or(0) + self.step;
         let number = Contents::default().text(&self.name).number(from).number(to);
         // A stretch that begins within a step of another one is another segment.
-        let number = number.number(stretch.time.start.0.cast_signed()).short_id();
+        let begin = profile.meta.started_at_unix.saturating_add(stretch.time.start.0);
+        let number = number.number(begin.cast_signed()).id();
         self.forget_before(to.div_euclid(HOUR) - 2);
         let mut parts: Vec<(Partition, Rows)> = parts.into_iter().collect();
         parts.sort_by_key(|&(partition, _)| partition);

@@ -117,7 +117,8 @@ fn a_sample_takes_at_most_20_bytes() {
         let each = bytes.map(|bytes| bytes as f64 / samples as f64);
         let sum: f64 = each.iter().sum();
         let tables = TABLES.iter().zip(each).map(|(table, bytes)| format!("{table} {bytes:.2}"));
-        let text = format!("segments of {length} s: {sum:.2} bytes: {}", tables.collect::<Vec<_>>().join(", "));
+        let stacks = given.stacks.len();
+        let text = format!("{samples} samples, {stacks} nodes; segments of {length} s: {sum:.2} bytes: {}", tables.collect::<Vec<_>>().join(", "));
         // `--nocapture` shows it.
         let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("{text}\n").as_bytes());
         assert!(sum <= 20.0, "{text}");
