@@ -33,7 +33,7 @@ pub use file::{Column, Group, Opened, Put, encode};
 pub use join::{Joined, Joining, join, sweep};
 pub use query::{By, Condition, Query};
 pub use retention::{Limits, Removed, retain};
-pub use scan::answer;
+pub use scan::{Totals, answer, totals};
 pub use spool::{Dropped, Sent, Spool};
 pub use store::{Entry, Folder, Store, open};
 #[cfg(feature = "s3")]

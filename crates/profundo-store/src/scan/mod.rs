@@ -16,6 +16,7 @@ use std::sync::{Mutex, PoisonError};
 
 use profundo_model::Profile;
 
+use crate::ids::Id;
 use crate::store::Store;
 use crate::{Error, Query};
 
@@ -26,8 +27,22 @@ const ATTEMPTS: u32 = 5;
 
 /// The answer to a query, read by this number of threads.
 pub fn answer(store: &dyn Store, query: &Query, threads: usize) -> Result<Profile, Error> {
+    again(|| Totals::read(store, query, threads)?.named(store, threads))
+}
+
+/// The sums of a query by stack, without the names of their frames.
+pub fn totals<'q>(
+    store: &dyn Store,
+    query: &'q Query,
+    threads: usize,
+) -> Result<Totals<'q>, Error> {
+    again(|| Totals::read(store, query, threads))
+}
+
+/// Does what begins anew where a file has gone.
+fn again<T>(attempt: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
     for _ in 0..ATTEMPTS {
-        match attempt(store, query, threads) {
+        match attempt() {
             Err(Error::Gone { .. }) => {}
             done => return done,
         }
@@ -35,15 +50,39 @@ pub fn answer(store: &dyn Store, query: &Query, threads: usize) -> Result<Profil
     Err(Error::Unsteady { times: ATTEMPTS })
 }
 
-fn attempt(store: &dyn Store, query: &Query, threads: usize) -> Result<Profile, Error> {
-    let parts = plan::parts(store, query)?;
-    let read = each(threads, &parts, |part| sums::read(store, query, part))?;
-    let sums = sums::together(query, read);
-    let wanted: Vec<_> = parts.iter().zip(&sums.wanted).collect();
-    let definitions = each(threads, &wanted, |(part, wanted)| {
-        definitions::read(store, query, part, wanted)
-    })?;
-    Ok(profile::build(query, &sums, definitions))
+/// The sums of a query by stack and by what it tells apart.
+#[derive(Debug)]
+pub struct Totals<'q> {
+    query: &'q Query,
+    parts: Vec<plan::Part>,
+    sums: sums::Sums,
+}
+
+impl<'q> Totals<'q> {
+    fn read(store: &dyn Store, query: &'q Query, threads: usize) -> Result<Self, Error> {
+        let parts = plan::parts(store, query)?;
+        let read = each(threads, &parts, |part| sums::read(store, query, part))?;
+        let sums = sums::together(query, read);
+        Ok(Self { query, parts, sums })
+    }
+
+    /// The id of a stack, its nanoseconds or bytes, and its samples. A stack comes once for each
+    /// thread or whatever the query tells apart, in an order that depends on the store alone.
+    pub fn rows(&self) -> impl Iterator<Item = (Id, u64, u64)> {
+        let rows = self.sums.rows.iter();
+        rows.map(|(key, sum)| (key.stack, sum.value, sum.count))
+    }
+
+    /// The same as a profile, whose names are read now. [`Error::Gone`] if the store has changed so
+    /// that the query must begin anew.
+    pub fn named(&self, store: &dyn Store, threads: usize) -> Result<Profile, Error> {
+        let Self { query, parts, sums } = self;
+        let wanted: Vec<_> = parts.iter().zip(&sums.wanted).collect();
+        let definitions = each(threads, &wanted, |(part, wanted)| {
+            definitions::read(store, query, part, wanted)
+        })?;
+        Ok(profile::build(query, sums, definitions))
+    }
 }
 
 /// The results of `work` for each item, in the order of the items.

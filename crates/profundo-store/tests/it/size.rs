@@ -28,7 +28,7 @@ impl Chance {
 }
 
 /// A busy machine of two cores with 200 processes, for this number of seconds at 97 Hz. Each process
-/// has its own 1500 stacks of 10 to 40 frames, of which few take most of the time.
+/// has its own 300 stacks of 10 to 40 frames, of which few take most of the time.
 fn machine(seconds: u64) -> Profile {
     let mut profile = Profile::default();
     profile.meta.started_at_unix = NINE as u64 * 1_000_000;
@@ -59,7 +59,7 @@ fn machine(seconds: u64) -> Profile {
         let thread = profile.threads.push(Thread { number: 1, tid: pid, process, ..Thread::default() });
         let task = profile.tasks.push(Task { number: 1, is_root: true, ..Task::default() });
         let mut lists: Vec<Vec<LocationId>> = Vec::new();
-        for number in 0..1500 {
+        for number in 0..300 {
             let mut list = match number {
                 0 => Vec::new(),
                 _ => {
@@ -87,7 +87,7 @@ fn machine(seconds: u64) -> Profile {
             weight: Nanos(PERIOD),
             thread: *thread,
             task: *task,
-            stack: stacks[chance.low(1500) as usize],
+            stack: stacks[chance.low(300) as usize],
             state: if tick % 7 == 0 { State::System } else { State::Running },
             ..Sample::default()
         });
