@@ -67,7 +67,10 @@ fn ask(text: &str, times: usize, threads: usize) -> Result<(), Box<dyn Error>> {
     for (what, mut spent) in [("sums by stack", without_names), ("profile", spent)] {
         spent.sort_by(f64::total_cmp);
         let (least, middle) = (spent[0], spent[spent.len() / 2]);
-        writeln!(std::io::stdout(), "{what}: least {least:.1} ms, median {middle:.1} ms")?;
+        writeln!(
+            std::io::stdout(),
+            "{what}: least {least:.1} ms, median {middle:.1} ms"
+        )?;
     }
     Ok(())
 }
@@ -105,7 +108,9 @@ impl Zipf {
     fn rank(&self, chance: &mut Chance) -> usize {
         let all = self.0.last().copied().unwrap_or(1.0);
         let at = chance.next() as f64 / u64::MAX as f64 * all;
-        self.0.partition_point(|sum| *sum < at).min(self.0.len() - 1)
+        self.0
+            .partition_point(|sum| *sum < at)
+            .min(self.0.len() - 1)
     }
 }
 
@@ -121,7 +126,9 @@ struct Fleet {
 fn fleet() -> Fleet {
     let mut texts = Texts::default();
     let mut chance = Chance(7);
-    let frames: Vec<FrameRow> = (0..FRAMES).map(|number| frame(number, &mut texts)).collect();
+    let frames: Vec<FrameRow> = (0..FRAMES)
+        .map(|number| frame(number, &mut texts))
+        .collect();
     let (mut services, mut stacks, mut labels) = (Vec::new(), Vec::new(), Vec::new());
     for service in 0..SERVICES {
         let name = texts.add(&format!("s{service}"));
@@ -148,19 +155,37 @@ fn fleet() -> Fleet {
             while list.len() < depth {
                 list.push(pool[chance.below(pool.len() as u64) as usize]);
             }
-            let id = list.iter().fold(0, |id, &at| stack_id(id, frames[at as usize].frame));
+            let id = list
+                .iter()
+                .fold(0, |id, &at| stack_id(id, frames[at as usize].frame));
             of.push((id, list));
         }
         stacks.push(of);
-        labels.push((0..HOSTS).map(|host| label(name, host, &mut texts)).collect());
+        labels.push(
+            (0..HOSTS)
+                .map(|host| label(name, host, &mut texts))
+                .collect(),
+        );
     }
-    Fleet { texts, services, stacks, frames, labels }
+    Fleet {
+        texts,
+        services,
+        stacks,
+        frames,
+        labels,
+    }
 }
 
 fn frame(number: u64, texts: &mut Texts) -> FrameRow {
     let (kind, file) = match number % 3 {
-        0 => ("native", format!("/src/lib{}/part{}.rs", number / 400, number / 20)),
-        _ => ("python", format!("/srv/app{}/module{}.py", number / 400, number / 20)),
+        0 => (
+            "native",
+            format!("/src/lib{}/part{}.rs", number / 400, number / 20),
+        ),
+        _ => (
+            "python",
+            format!("/srv/app{}/module{}.py", number / 400, number / 20),
+        ),
     };
     let mut row = FrameRow {
         kind: texts.add(kind),
@@ -240,7 +265,10 @@ fn write_part(
     bytes: &mut [u64; 5],
 ) -> Result<(), Box<dyn Error>> {
     let texts = &fleet.texts;
-    let mut used: Vec<(u32, u32)> = rows.iter().map(|&(_, service, stack)| (service, stack)).collect();
+    let mut used: Vec<(u32, u32)> = rows
+        .iter()
+        .map(|&(_, service, stack)| (service, stack))
+        .collect();
     used.sort_unstable();
     used.dedup();
     let mut services: Vec<u32> = used.iter().map(|&(service, _)| service).collect();
@@ -249,7 +277,13 @@ fn write_part(
     services.sort_by_key(|&service| name(service));
     let mut samples: Vec<SampleRow> = rows.into_iter().map(|(row, ..)| row).collect();
     samples.sort_by_cached_key(|row| {
-        (texts.get(row.service), row.ts, row.series, row.stack, row.count)
+        (
+            texts.get(row.service),
+            row.ts,
+            row.series,
+            row.stack,
+            row.count,
+        )
     });
     let (mut stacks, mut frames, mut labels) = (Vec::new(), Vec::new(), Vec::new());
     let mut segments = Vec::new();
@@ -264,14 +298,20 @@ fn write_part(
             its_stacks.push(StackRow {
                 service: text,
                 stack: *stack,
-                frames: list.iter().map(|&at| fleet.frames[at as usize].frame).collect(),
+                frames: list
+                    .iter()
+                    .map(|&at| fleet.frames[at as usize].frame)
+                    .collect(),
             });
         }
         its_stacks.sort_by(|one, other| one.frames.cmp(&other.frames));
         its_frames.sort_unstable();
         its_frames.dedup();
         stacks.extend(its_stacks);
-        let row = |at: u32| FrameRow { service: text, ..fleet.frames[at as usize] };
+        let row = |at: u32| FrameRow {
+            service: text,
+            ..fleet.frames[at as usize]
+        };
         frames.extend(its_frames.into_iter().map(row));
         labels.extend(fleet.labels[service as usize].iter().cloned());
         segments.push(SegmentRow {
@@ -293,7 +333,10 @@ fn write_part(
     ];
     for ((table, file), size) in files.into_iter().zip(bytes) {
         *size += file.len() as u64;
-        store.put(&format!("{}joined-0001.parquet", partition.folder(table, false)), &file)?;
+        store.put(
+            &format!("{}joined-0001.parquet", partition.folder(table, false)),
+            &file,
+        )?;
     }
     Ok(())
 }

@@ -62,7 +62,9 @@ pub enum Error {
         known: u32,
     },
     /// A profile measures something that the store has no type for.
-    #[error("a store holds CPU time, waiting and allocated bytes, and this profile measures {what}")]
+    #[error(
+        "a store holds CPU time, waiting and allocated bytes, and this profile measures {what}"
+    )]
     Kind {
         /// The measured quantity.
         what: String,
@@ -87,7 +89,10 @@ pub enum Error {
 impl Error {
     /// Whether a file is to blame, so that others can still be read.
     pub fn is_of_a_file(&self) -> bool {
-        matches!(self, Self::Damaged { .. } | Self::Foreign { .. } | Self::Version { .. })
+        matches!(
+            self,
+            Self::Damaged { .. } | Self::Foreign { .. } | Self::Version { .. }
+        )
     }
 
     /// Whether a later attempt may succeed: the store could not be reached.

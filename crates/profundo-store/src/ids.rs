@@ -62,7 +62,10 @@ mod tests {
         let id = Contents::default().text("a").number(7).id();
         assert_eq!(id.cast_unsigned(), 9_270_802_406_541_180_981);
         assert_eq!(bucket("api"), 10);
-        assert_eq!(format!("{:032x}", stack_id(ROOT, 1)), "c2900041aeb96b7bb1fd99763215efd2");
+        assert_eq!(
+            format!("{:032x}", stack_id(ROOT, 1)),
+            "c2900041aeb96b7bb1fd99763215efd2"
+        );
     }
 
     #[test]

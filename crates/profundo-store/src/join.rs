@@ -65,8 +65,16 @@ pub fn join(store: &dyn Store, joining: &Joining) -> Result<Joined, Error> {
         if ended.saturating_add(joining.settled) > joining.now {
             continue;
         }
-        let of_partition = fresh.iter().filter(|entry| partition_of(entry) == Some(partition));
-        match join_partition(store, joining, partition, of_partition.collect(), &mut joined) {
+        let of_partition = fresh
+            .iter()
+            .filter(|entry| partition_of(entry) == Some(partition));
+        match join_partition(
+            store,
+            joining,
+            partition,
+            of_partition.collect(),
+            &mut joined,
+        ) {
             // Another process is at it.
             Err(Error::Gone { .. }) => {}
             done => done?,
@@ -89,13 +97,20 @@ fn join_partition(
 ) -> Result<(), Error> {
     let existing = store.list(&partition.folder(SampleRow::NAME, false))?;
     let mut replaced = replaced_by::<SampleRow>(store, &existing)?;
-    let mut last = existing.iter().filter_map(|entry| turn_of(&entry.path)).max().unwrap_or(0);
+    let mut last = existing
+        .iter()
+        .filter_map(|entry| turn_of(&entry.path))
+        .max()
+        .unwrap_or(0);
     let is_new = |entry: &&Entry, replaced: &FxHashSet<String>| {
         number_of(&entry.path).is_some_and(|number| !replaced.contains(number))
     };
     loop {
         let mut size = 0;
-        let new = fresh.iter().copied().filter(|entry| is_new(entry, &replaced));
+        let new = fresh
+            .iter()
+            .copied()
+            .filter(|entry| is_new(entry, &replaced));
         let batch: Vec<&Entry> = new
             .take_while(|entry| {
                 let is_first = size == 0;
@@ -110,7 +125,12 @@ fn join_partition(
         let mut texts = Texts::default();
         let (rows, numbers) = read_all::<SampleRow>(store, &batch, &mut texts, joined)?;
         // What cannot be read is not looked at again in this run.
-        replaced.extend(batch.iter().filter_map(|entry| number_of(&entry.path)).map(str::to_owned));
+        replaced.extend(
+            batch
+                .iter()
+                .filter_map(|entry| number_of(&entry.path))
+                .map(str::to_owned),
+        );
         if numbers.is_empty() {
             last -= 1;
             continue;
@@ -134,7 +154,10 @@ fn join_partition(
 /// The turn of a joined file: `joined-0003.parquet` is the third of its partition.
 fn turn_of(path: &str) -> Option<u32> {
     let (_, name) = path.rsplit_once('/')?;
-    name.strip_prefix("joined-")?.strip_suffix(".parquet")?.parse().ok()
+    name.strip_prefix("joined-")?
+        .strip_suffix(".parquet")?
+        .parse()
+        .ok()
 }
 
 /// The rows of files, and the numbers of those that could be read.
@@ -166,11 +189,19 @@ fn join_definitions(
     turn: u32,
     joined: &mut Joined,
 ) -> Result<(), Error> {
-    let mut put = Definitions { store, partition, turn, joined };
+    let mut put = Definitions {
+        store,
+        partition,
+        turn,
+        joined,
+    };
     put.join(|row: &FrameRow| (row.service, row.frame), order::frames)?;
     put.join(|row: &StackRow| (row.service, row.stack), order::stacks)?;
     put.join(|row: &LabelRow| (row.service, row.series), order::labels)?;
-    put.join(|row: &SegmentRow| (row.service, row.segment, row.kind), order::segments)
+    put.join(
+        |row: &SegmentRow| (row.service, row.segment, row.kind),
+        order::segments,
+    )
 }
 
 struct Definitions<'a> {
@@ -193,8 +224,12 @@ impl Definitions<'_> {
             number_of(&entry.path).is_some_and(|number| !replaced.contains(number))
         });
         let mut texts = Texts::default();
-        let (mut rows, numbers) =
-            read_all::<T>(self.store, &new.collect::<Vec<_>>(), &mut texts, self.joined)?;
+        let (mut rows, numbers) = read_all::<T>(
+            self.store,
+            &new.collect::<Vec<_>>(),
+            &mut texts,
+            self.joined,
+        )?;
         if numbers.is_empty() {
             return Ok(());
         }
@@ -205,7 +240,10 @@ impl Definitions<'_> {
         // Another joiner may have found others, and its file must stay.
         let mark = Contents::default().text(&numbers).id();
         let bytes = encode(&rows, &texts, &[(REPLACES, numbers)])?;
-        self.store.put(&format!("{folder}joined-{:04}-{mark:016x}.parquet", self.turn), &bytes)
+        self.store.put(
+            &format!("{folder}joined-{:04}-{mark:016x}.parquet", self.turn),
+            &bytes,
+        )
     }
 }
 

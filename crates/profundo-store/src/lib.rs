@@ -35,8 +35,8 @@ pub use query::{By, Condition, Query};
 pub use retention::{Limits, Removed, retain};
 pub use scan::{Totals, answer, totals};
 pub use spool::{Dropped, Sent, Spool};
-pub use store::{Entry, Folder, Store, open};
 #[cfg(feature = "s3")]
 pub use store::S3;
+pub use store::{Entry, Folder, Store, open};
 pub use texts::{Text, Texts};
 pub use writer::{File, Identity, Segment, Stretch, Writer};

@@ -153,7 +153,10 @@ mod tests {
         for days in (-200_000..200_000).step_by(97) {
             let (year, month, day) = date_of(days);
             if (0..=9999).contains(&year) {
-                assert_eq!(days_of(&format!("{year:04}-{month:02}-{day:02}")), Some(days));
+                assert_eq!(
+                    days_of(&format!("{year:04}-{month:02}-{day:02}")),
+                    Some(days)
+                );
             }
         }
         assert_eq!(date_of(0), (1970, 1, 1));

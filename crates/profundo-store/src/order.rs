@@ -11,7 +11,10 @@ fn ranks(services: impl Iterator<Item = Text>, texts: &Texts) -> FxHashMap<Text,
     all.sort_unstable();
     all.dedup();
     all.sort_by_key(|&text| texts.get(text));
-    all.into_iter().enumerate().map(|(rank, text)| (text, rank)).collect()
+    all.into_iter()
+        .enumerate()
+        .map(|(rank, text)| (text, rank))
+        .collect()
 }
 
 /// Samples by service, time, type, thread and stack.
@@ -20,7 +23,13 @@ pub fn samples(rows: &mut [SampleRow], texts: &Texts) {
     rows.sort_by_cached_key(|row| {
         let service = ranks.get(&row.service).copied();
         let (kind, state) = (texts.get(row.kind), texts.get(row.state));
-        let rest = (texts.get(row.gil), texts.get(row.span), row.value, row.count, row.spread);
+        let rest = (
+            texts.get(row.gil),
+            texts.get(row.span),
+            row.value,
+            row.count,
+            row.spread,
+        );
         (service, row.ts, kind, row.series, row.stack, state, rest)
     });
 }
@@ -43,7 +52,14 @@ pub fn frames(rows: &mut [FrameRow], texts: &Texts) {
     rows.sort_by_cached_key(|row| {
         let service = ranks.get(&row.service).copied();
         let (module, file) = (texts.get(row.module), texts.get(row.file));
-        (service, module, file, texts.get(row.function), row.line, row.frame)
+        (
+            service,
+            module,
+            file,
+            texts.get(row.function),
+            row.line,
+            row.frame,
+        )
     });
 }
 

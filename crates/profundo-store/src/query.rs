@@ -62,7 +62,14 @@ pub struct Query {
 
 /// Keys that are columns of the table of labels.
 const COLUMNS: [&str; 8] = [
-    "host", "version", "container", "pod", "pid", "command", "runtime", "thread",
+    "host",
+    "version",
+    "container",
+    "pod",
+    "pid",
+    "command",
+    "runtime",
+    "thread",
 ];
 const KEYS: &str = "service, host, version, container, pod, pid, command, runtime, thread, label.KEY, \
                     from, to, type, by, step";
@@ -92,7 +99,9 @@ impl Query {
 fn is_key(key: &str) -> bool {
     matches!(key, "service" | "from" | "to" | "type" | "by" | "step")
         || COLUMNS.contains(&key)
-        || key.strip_prefix("label.").is_some_and(|label| !label.is_empty())
+        || key
+            .strip_prefix("label.")
+            .is_some_and(|label| !label.is_empty())
 }
 
 fn read(text: &str, now: i64) -> Result<Query, String> {
@@ -198,7 +207,10 @@ fn date_time(text: &str) -> Option<i64> {
     }
     for (part, (unit, most)) in parts.iter().zip([(3600, 24), (60, 60), (1, 60)]) {
         let is_plain = part.len() == 2 && part.bytes().all(|byte| byte.is_ascii_digit());
-        let value: i64 = part.parse().ok().filter(|value| is_plain && *value < most)?;
+        let value: i64 = part
+            .parse()
+            .ok()
+            .filter(|value| is_plain && *value < most)?;
         seconds += value * unit;
     }
     Some(days_of(date)? * DAY + seconds * 1000)
@@ -212,7 +224,11 @@ fn length(text: &str) -> Option<i64> {
         Some((factor, number))
     })?;
     let is_plain = number.bytes().all(|byte| byte.is_ascii_digit());
-    number.parse::<i64>().ok().filter(|_| is_plain)?.checked_mul(unit)
+    number
+        .parse::<i64>()
+        .ok()
+        .filter(|_| is_plain)?
+        .checked_mul(unit)
 }
 
 #[cfg(test)]
@@ -234,7 +250,10 @@ mod tests {
         let wanted = Query {
             place: "s3://bucket/prod".to_owned(),
             services: vec!["api".to_owned()],
-            conditions: vec![condition("version", &["1.4", "1.5"]), condition("label.zone", &["a&b"])],
+            conditions: vec![
+                condition("version", &["1.4", "1.5"]),
+                condition("label.zone", &["a&b"]),
+            ],
             from: NOW - 3_600_000,
             to: NOW - 1_800_000,
             kind: Kind::Wall,
@@ -258,16 +277,34 @@ mod tests {
     #[test]
     fn each_mistake_has_its_sentence() {
         for (text, why) in [
-            ("?service=a", "it begins with a folder or with s3://BUCKET/PREFIX"),
+            (
+                "?service=a",
+                "it begins with a folder or with s3://BUCKET/PREFIX",
+            ),
             ("f?service", "service has no value; write service=VALUE"),
             ("f?from=-1h&from=-2h", "from stands there twice"),
-            ("f?from=-1x", "-1x is no time; write -1h, -30m, -2d, 2026-11-28 or 2026-11-28T09:30Z"),
-            ("f?from=2026-13-01", "2026-13-01 is no time; write -1h, -30m, -2d, 2026-11-28 or 2026-11-28T09:30Z"),
-            ("f?from=2026-11-28T9", "2026-11-28T9 is no time; write -1h, -30m, -2d, 2026-11-28 or 2026-11-28T09:30Z"),
+            (
+                "f?from=-1x",
+                "-1x is no time; write -1h, -30m, -2d, 2026-11-28 or 2026-11-28T09:30Z",
+            ),
+            (
+                "f?from=2026-13-01",
+                "2026-13-01 is no time; write -1h, -30m, -2d, 2026-11-28 or 2026-11-28T09:30Z",
+            ),
+            (
+                "f?from=2026-11-28T9",
+                "2026-11-28T9 is no time; write -1h, -30m, -2d, 2026-11-28 or 2026-11-28T09:30Z",
+            ),
             ("f?from=-1h&to=-2h", "from is not before to"),
             ("f?from=-900d", "it asks for more than 400 days"),
-            ("f?type=heat", "there is no type heat; there are cpu, wall, alloc"),
-            ("f?by=zone", "by=zone is unknown; there are thread, process, host, service"),
+            (
+                "f?type=heat",
+                "there is no type heat; there are cpu, wall, alloc",
+            ),
+            (
+                "f?by=zone",
+                "by=zone is unknown; there are thread, process, host, service",
+            ),
             ("f?step=0s", "step=0s is no length such as 10s or 5m"),
             ("f?pid=x", "pid=x is no number"),
         ] {
@@ -277,7 +314,9 @@ mod tests {
             assert_eq!(found, why, "{text}");
         }
         let error = Query::parse("f?colour=red", NOW).unwrap_err().to_string();
-        assert!(error.starts_with("the query f?colour=red is not clear: it knows no colour; there are service, "));
+        assert!(error.starts_with(
+            "the query f?colour=red is not clear: it knows no colour; there are service, "
+        ));
     }
 
     #[test]

@@ -160,7 +160,10 @@ impl Spool {
     fn read(&mut self) -> io::Result<()> {
         for entry in fs::read_dir(&self.folder)? {
             let entry = entry?;
-            let number = entry.file_name().to_str().and_then(|name| name.parse().ok());
+            let number = entry
+                .file_name()
+                .to_str()
+                .and_then(|name| name.parse().ok());
             let Some(number) = number else { continue };
             let list = fs::read_to_string(entry.path().join(LIST))?;
             self.next = self.next.max(number + 1);
@@ -201,7 +204,9 @@ impl Spool {
         let Some(newest) = self.entries.len().checked_sub(1) else {
             return Ok(false);
         };
-        let oldest = self.entries[..newest].iter().position(|entry| entry.has_samples);
+        let oldest = self.entries[..newest]
+            .iter()
+            .position(|entry| entry.has_samples);
         let dropped = match oldest {
             Some(at) => self.drop_samples(at),
             None => self.drop_entry(0),
@@ -246,13 +251,20 @@ impl Spool {
     fn count(&mut self, number: u64, list: &str, has_definitions: bool) -> io::Result<()> {
         let dropped = &mut self.dropped;
         if dropped.last.is_none_or(|last| last < number) {
-            let samples = list.lines().filter_map(|line| line.split(' ').nth(1)?.parse::<u64>().ok());
+            let samples = list
+                .lines()
+                .filter_map(|line| line.split(' ').nth(1)?.parse::<u64>().ok());
             dropped.segments += 1;
             dropped.samples += samples.sum::<u64>();
             dropped.last = Some(number);
         }
         dropped.definitions += u64::from(has_definitions);
-        let Dropped { segments, samples, definitions, last } = *dropped;
+        let Dropped {
+            segments,
+            samples,
+            definitions,
+            last,
+        } = *dropped;
         let text = format!("{segments} {samples} {definitions} {}\n", last.unwrap_or(0));
         write_whole(&self.folder, DROPPED, text.as_bytes())
     }
@@ -264,7 +276,8 @@ impl Spool {
             .and_then(|()| fs::rename(entry, unfinished.join(name)))
             .and_then(|()| remove(&unfinished.join(name)));
         removed.map_err(|error| failed("remove", entry, error))?;
-        self.entries.retain(|waiting| self.folder.join(waiting.name()) != *entry);
+        self.entries
+            .retain(|waiting| self.folder.join(waiting.name()) != *entry);
         Ok(())
     }
 

@@ -1,7 +1,8 @@
 //! The bytes of a row group in memory, as the `parquet` crate asks for them.
 //!
 //! A page says in its header how large it becomes when it is unpacked, and that much is allocated.
-//! A header that says more than a page can have is refused before.
+//! So the headers of a column are looked at before it is read, and one that says more than a page
+//! can have is refused.
 
 use bytes::{Buf, Bytes};
 use parquet::errors::{ParquetError, Result};
@@ -21,12 +22,35 @@ pub struct Chunk {
 
 impl Chunk {
     fn from(&self, start: u64) -> Result<Bytes> {
-        let at = start.checked_sub(self.start).and_then(|at| usize::try_from(at).ok());
+        let at = start
+            .checked_sub(self.start)
+            .and_then(|at| usize::try_from(at).ok());
         match at {
             Some(at) if at <= self.bytes.len() => Ok(self.bytes.slice(at..)),
             _ => Err(ParquetError::EOF(format!("nothing at {start}"))),
         }
     }
+
+    /// Checks the headers of the pages that lie here.
+    pub fn check_pages(&self, start: u64, length: usize) -> Result<()> {
+        let bytes = self.get_bytes(start, length)?;
+        let mut rest = Header(&bytes);
+        while !rest.0.is_empty() {
+            let sizes = rest.sizes();
+            let (unpacked, packed) = sizes.ok_or_else(|| wrong("a page without a whole header"))?;
+            if unpacked > MOST {
+                return Err(wrong(&format!("a page of {unpacked} bytes")));
+            }
+            let packed = usize::try_from(packed).ok();
+            let behind = packed.and_then(|packed| rest.0.get(packed..));
+            rest = Header(behind.ok_or_else(|| wrong("a page that is not there to its end"))?);
+        }
+        Ok(())
+    }
+}
+
+fn wrong(what: &str) -> ParquetError {
+    ParquetError::General(what.to_owned())
 }
 
 impl Length for Chunk {
@@ -38,16 +62,8 @@ impl Length for Chunk {
 impl ChunkReader for Chunk {
     type T = bytes::buf::Reader<Bytes>;
 
-    /// The header of a page begins here.
     fn get_read(&self, start: u64) -> Result<Self::T> {
-        let bytes = self.from(start)?;
-        match unpacked_size(&bytes) {
-            Some(size) if size > MOST => {
-                let why = format!("a page of {size} bytes at {start}");
-                Err(ParquetError::General(why))
-            }
-            _ => Ok(bytes.reader()),
-        }
+        Ok(self.from(start)?.reader())
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {
@@ -59,59 +75,153 @@ impl ChunkReader for Chunk {
     }
 }
 
-/// The second field of a page's header, in Thrift's compact protocol: a kind of page and the sizes
-/// are 32-bit numbers, each behind a byte that says so. Headers of another shape are not ours, and
-/// the reader refuses them or finds the same fields by a longer way, so they count as too large.
-fn unpacked_size(header: &[u8]) -> Option<u64> {
-    const NEXT_FIELD_IS_I32: u8 = 0x15;
-    let mut rest = header;
-    let mut size = None;
-    for _ in 0..2 {
-        let (&first, behind) = rest.split_first()?;
-        if first != NEXT_FIELD_IS_I32 {
-            return Some(u64::MAX);
-        }
-        let (value, length) = varint(behind)?;
-        rest = &behind[length..];
-        // Zigzag: negative sizes become large ones.
-        size = Some((value >> 1) ^ (value & 1).wrapping_neg());
-    }
-    size
-}
+/// The header of a page in Thrift's compact protocol.
+struct Header<'b>(&'b [u8]);
 
-fn varint(bytes: &[u8]) -> Option<(u64, usize)> {
-    let mut value = 0_u64;
-    for (at, &byte) in bytes.iter().take(10).enumerate() {
-        value |= u64::from(byte & 0x7F).checked_shl(7 * at as u32)?;
-        if byte & 0x80 == 0 {
-            return Some((value, at + 1));
+impl Header<'_> {
+    /// The unpacked and the packed size, which are the second and the third field. What is left is
+    /// behind the header.
+    fn sizes(&mut self) -> Option<(u64, u64)> {
+        let (mut field, mut unpacked, mut packed) = (0_i64, None, None);
+        loop {
+            let kind = self.field(&mut field)?;
+            match (kind, field) {
+                (0, _) => return Some((unpacked?, packed?)),
+                (5, 2) => unpacked = Some(self.number()?),
+                (5, 3) => packed = Some(self.number()?),
+                _ => self.skip(kind, 8)?,
+            }
         }
     }
-    None
+
+    /// The type of the next field, whose number is put into `field`; 0 at the end.
+    fn field(&mut self, field: &mut i64) -> Option<u8> {
+        let byte = self.byte()?;
+        let (step, kind) = (byte >> 4, byte & 0xF);
+        match (step, kind) {
+            (_, 0) => {}
+            (0, _) => *field = self.number()?.cast_signed(),
+            _ => *field += i64::from(step),
+        }
+        Some(kind)
+    }
+
+    fn byte(&mut self) -> Option<u8> {
+        let (&first, rest) = self.0.split_first()?;
+        self.0 = rest;
+        Some(first)
+    }
+
+    fn varint(&mut self) -> Option<u64> {
+        let mut value = 0_u64;
+        for place in 0..10 {
+            let byte = self.byte()?;
+            value |= u64::from(byte & 0x7F) << (7 * place).min(63);
+            if byte & 0x80 == 0 {
+                return Some(value);
+            }
+        }
+        None
+    }
+
+    /// A number in zigzag. Negative ones become large.
+    fn number(&mut self) -> Option<u64> {
+        let value = self.varint()?;
+        Some((value >> 1) ^ (value & 1).wrapping_neg())
+    }
+
+    fn take(&mut self, length: u64) -> Option<()> {
+        self.0 = self.0.get(usize::try_from(length).ok()?..)?;
+        Some(())
+    }
+
+    /// Passes over a value of a type, within this depth.
+    fn skip(&mut self, kind: u8, depth: u8) -> Option<()> {
+        let depth = depth.checked_sub(1)?;
+        match kind {
+            // Truths as fields.
+            1 | 2 => {}
+            3 => self.take(1)?,
+            4..=6 => drop(self.varint()?),
+            7 => self.take(8)?,
+            8 => {
+                let length = self.varint()?;
+                self.take(length)?;
+            }
+            9 | 10 => {
+                let head = self.byte()?;
+                let (short, kind) = (head >> 4, head & 0xF);
+                let count = if short == 15 {
+                    self.varint()?
+                } else {
+                    short.into()
+                };
+                for _ in 0..count {
+                    // Truths in lists take a byte, so each element takes some.
+                    self.skip(if kind <= 2 { 3 } else { kind }, depth)?;
+                }
+            }
+            12 => {
+                let mut field = 0;
+                loop {
+                    match self.field(&mut field)? {
+                        0 => break,
+                        kind => self.skip(kind, depth)?,
+                    }
+                }
+            }
+            _ => return None,
+        }
+        Some(())
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_page_that_says_it_is_huge_is_refused() {
-        let header = |size: u32| {
-            let mut bytes = vec![0x15, 0x00, 0x15];
-            let mut zigzag = u64::from(size) << 1;
+    /// A page's header with these sizes, a text and a structure.
+    fn header(unpacked: i64, packed: i64) -> Vec<u8> {
+        let mut bytes = vec![0x15, 0x00];
+        for size in [unpacked, packed] {
+            bytes.push(0x15);
+            let mut zigzag = (size << 1 ^ size >> 63).cast_unsigned();
             while zigzag >= 0x80 {
                 bytes.push(zigzag as u8 | 0x80);
                 zigzag >>= 7;
             }
             bytes.push(zigzag as u8);
-            Chunk { start: 100, bytes: bytes.into() }
+        }
+        bytes.extend([0x28, 2, b'h', b'i', 0x1C, 0x15, 0x02, 0x11, 0x00, 0x00]);
+        bytes
+    }
+
+    fn check(bytes: Vec<u8>) -> std::result::Result<(), String> {
+        let (start, length) = (100, bytes.len());
+        let chunk = Chunk {
+            start,
+            bytes: bytes.into(),
         };
-        assert!(header(1 << 20).get_read(100).is_ok());
-        assert!(header(i32::MAX as u32).get_read(100).is_err());
-        assert!(header(1).get_read(99).is_err());
-        let negative = Chunk { start: 0, bytes: vec![0x15, 0x00, 0x15, 0x01].into() };
-        assert!(negative.get_read(0).is_err());
-        let other = Chunk { start: 0, bytes: vec![0x18, 0x00].into() };
-        assert!(other.get_read(0).is_err());
+        chunk
+            .check_pages(100, length)
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_page_that_says_it_is_huge_is_refused() {
+        let page = |unpacked, packed| [header(unpacked, packed), vec![7; 5]].concat();
+        assert_eq!(check(page(1 << 20, 5)), Ok(()));
+        assert_eq!(check([page(9, 5), page(9, 5)].concat()), Ok(()));
+        let huge = "Parquet error: a page of 2147483647 bytes".to_owned();
+        assert_eq!(
+            check([page(9, 5), page(i32::MAX.into(), 5)].concat()),
+            Err(huge)
+        );
+        assert!(check(page(-1, 5)).is_err());
+        assert!(check(page(9, 6)).is_err());
+        assert!(check(page(9, -1)).is_err());
+        assert!(check(vec![0x15, 0x00]).is_err());
+        // Lists in lists, without end.
+        assert!(check([vec![0x19], vec![0x19; 500]].concat()).is_err());
     }
 }

@@ -91,7 +91,9 @@ impl<'s> Opened<'s> {
     /// Checks the version, and every size that the file states.
     fn check(&self) -> Result<(), Error> {
         if let Some(version) = self.fact(VERSION_KEY)
-            && version.parse::<u32>().map_or(true, |version| version > VERSION)
+            && version
+                .parse::<u32>()
+                .map_or(true, |version| version > VERSION)
         {
             return Err(Error::Version {
                 path: self.path.clone(),
@@ -104,7 +106,9 @@ impl<'s> Opened<'s> {
         for group in self.metadata.row_groups() {
             let these = u64::try_from(group.num_rows()).unwrap_or(u64::MAX);
             rows = rows.saturating_add(these);
-            let bytes = self.range_of(group).ok_or_else(|| self.damaged("a row group lies outside"))?;
+            let bytes = self
+                .range_of(group)
+                .ok_or_else(|| self.damaged("a row group lies outside"))?;
             if rows > most_rows || bytes.end - bytes.start > MOST_OF_GROUP {
                 return Err(self.damaged("it states sizes that it cannot have"));
             }
@@ -358,6 +362,8 @@ impl Group<'_> {
     fn reader<T: DataType>(&self, at: usize) -> parquet::errors::Result<ColumnReaderImpl<T>> {
         let column = self.metadata.column(at);
         let chunk = Arc::clone(&self.chunk);
+        let (start, length) = column.byte_range();
+        chunk.check_pages(start, usize::try_from(length).unwrap_or(usize::MAX))?;
         let pages = SerializedPageReader::new(chunk, column, self.rows(), None)?;
         let reader = get_column_reader(column.column_descr_ptr(), Box::new(pages));
         Ok(get_typed_column_reader(reader))
@@ -378,7 +384,8 @@ impl Group<'_> {
         let (values, levels) = guarded(&self.file.path, || {
             let mut reader = self.reader::<T>(at)?;
             let (mut values, mut levels) = (Vec::new(), Vec::new());
-            let mut left = rows.end;
+            reader.skip_records(rows.start)?;
+            let mut left = rows.len();
             while left > 0 {
                 let wanted = Some(&mut levels).filter(|_| is_optional);
                 let (read, ..) = reader.read_records(left, wanted, None, &mut values)?;
@@ -389,7 +396,7 @@ impl Group<'_> {
             }
             Ok((values, levels))
         })?;
-        let mut values = match is_optional {
+        let values: Vec<T::T> = match is_optional {
             true => {
                 let mut values = values.into_iter();
                 let value = |level: i16| match level {
@@ -400,12 +407,10 @@ impl Group<'_> {
             }
             false => values,
         };
-        if values.len() != rows.end {
-            return Err(self.file.damaged("a column is shorter than its row group"));
+        match values.len() == rows.len() {
+            true => Ok(values),
+            false => Err(self.file.damaged("a column is shorter than its row group")),
         }
-        // The rows before are read too: what skips them does not look at each page's header first.
-        values.drain(..rows.start);
-        Ok(values)
     }
 
     /// The values of a column of lists, and the length of each list.
@@ -420,13 +425,18 @@ impl Group<'_> {
             return Err(self.foreign(name, "is no list"));
         }
         let whole = descriptor.max_def_level();
-        let (mut values, levels, repeats) = guarded(&self.file.path, || {
+        let (values, levels, repeats) = guarded(&self.file.path, || {
             let mut reader = self.reader::<T>(at)?;
             let (mut values, mut levels, mut repeats) = (Vec::new(), Vec::new(), Vec::new());
-            let mut left = rows.end;
+            reader.skip_records(rows.start)?;
+            let mut left = rows.len();
             while left > 0 {
-                let (read, _, found) =
-                    reader.read_records(left, Some(&mut levels), Some(&mut repeats), &mut values)?;
+                let (read, _, found) = reader.read_records(
+                    left,
+                    Some(&mut levels),
+                    Some(&mut repeats),
+                    &mut values,
+                )?;
                 if read == 0 && found == 0 {
                     break;
                 }
@@ -434,7 +444,7 @@ impl Group<'_> {
             }
             Ok((values, levels, repeats))
         })?;
-        let mut lengths: Vec<usize> = Vec::with_capacity(rows.end.min(levels.len()));
+        let mut lengths: Vec<usize> = Vec::with_capacity(rows.len().min(levels.len()));
         for (level, repeat) in levels.into_iter().zip(repeats) {
             if repeat == 0 {
                 lengths.push(0);
@@ -443,19 +453,20 @@ impl Group<'_> {
                 *length += usize::from(level == whole);
             }
         }
-        if lengths.len() != rows.end || lengths.iter().sum::<usize>() != values.len() {
-            return Err(self.file.damaged("a column is shorter than its row group"));
+        match lengths.len() == rows.len() && lengths.iter().sum::<usize>() == values.len() {
+            true => Ok((values, lengths)),
+            false => Err(self.file.damaged("a column is shorter than its row group")),
         }
-        let before: usize = lengths.drain(..rows.start).sum();
-        values.drain(..before);
-        Ok((values, lengths))
     }
 }
 
 fn place_of(group: &RowGroupMetaData, name: &str) -> Option<usize> {
     let is = |path: &[String]| path.iter().map(String::as_str).eq(name.split('.'));
     let columns = group.columns().iter();
-    columns.enumerate().find(|(_, column)| is(column.column_path().parts())).map(|(at, _)| at)
+    columns
+        .enumerate()
+        .find(|(_, column)| is(column.column_path().parts()))
+        .map(|(at, _)| at)
 }
 
 fn split<T: Copy>(values: &[T], lengths: &[usize]) -> Vec<Vec<T>> {

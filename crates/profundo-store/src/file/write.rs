@@ -125,10 +125,7 @@ impl Put<'_, '_> {
     }
 
     /// A column of lists of numbers.
-    pub fn long_lists<'a>(
-        &mut self,
-        lists: impl Iterator<Item = &'a [i64]>,
-    ) -> Result<(), Error> {
+    pub fn long_lists<'a>(&mut self, lists: impl Iterator<Item = &'a [i64]>) -> Result<(), Error> {
         let (mut values, mut levels) = (Vec::new(), Levels::default());
         for list in lists {
             levels.list(list.len());

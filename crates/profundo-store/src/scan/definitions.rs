@@ -35,7 +35,7 @@ pub(super) fn read(
         return Ok(found);
     }
     let (mut stacks, mut frames) = (FxHashSet::default(), FxHashSet::default());
-        for entry in files(store, part, StackRow::NAME)? {
+    for entry in files(store, part, StackRow::NAME)? {
         let into = (&mut found.texts, &mut found.told);
         matching::rows::<StackRow>((store, query), &entry, into, |group, rows, texts| {
             for row in StackRow::read(group, rows, texts)? {
@@ -51,17 +51,27 @@ pub(super) fn read(
         let into = (&mut found.texts, &mut found.told);
         matching::rows::<FrameRow>((store, query), &entry, into, |group, rows, texts| {
             let rows = FrameRow::read(group, rows, texts)?.into_iter();
-            found.frames.extend(rows.filter(|row| frames.remove(&row.frame)));
+            found
+                .frames
+                .extend(rows.filter(|row| frames.remove(&row.frame)));
             Ok(())
         })?;
     }
     if stacks.len() < wanted.len() || !frames.is_empty() {
         // They are lost, or the hour was removed between its samples and here.
         let there = store.list(&part.partition.folder(SampleRow::NAME, true))?;
-        let there = there.into_iter().chain(store.list(&part.partition.folder(SampleRow::NAME, false))?);
+        let there = there
+            .into_iter()
+            .chain(store.list(&part.partition.folder(SampleRow::NAME, false))?);
         let there: BTreeSet<String> = there.map(|entry| entry.path).collect();
-        if let Some(gone) = part.samples.iter().find(|entry| !there.contains(&entry.path)) {
-            return Err(Error::Gone { path: gone.path.clone() });
+        if let Some(gone) = part
+            .samples
+            .iter()
+            .find(|entry| !there.contains(&entry.path))
+        {
+            return Err(Error::Gone {
+                path: gone.path.clone(),
+            });
         }
     }
     Ok(found)

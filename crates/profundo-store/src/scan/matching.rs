@@ -83,7 +83,13 @@ pub(super) struct Services(Vec<Text>);
 
 impl Services {
     pub(super) fn new(query: &Query, texts: &mut Texts) -> Self {
-        Self(query.services.iter().map(|service| texts.add(service)).collect())
+        Self(
+            query
+                .services
+                .iter()
+                .map(|service| texts.add(service))
+                .collect(),
+        )
     }
 
     pub(super) fn has(&self, service: Text) -> bool {

@@ -27,7 +27,11 @@ pub(super) struct Part {
 /// The parts of a store that may have rows of the query.
 pub(super) fn parts(store: &dyn Store, query: &Query) -> Result<Vec<Part>, Error> {
     let (first, last) = (query.from.div_euclid(HOUR), (query.to - 1).div_euclid(HOUR));
-    let buckets: BTreeSet<u8> = query.services.iter().map(|service| bucket(service)).collect();
+    let buckets: BTreeSet<u8> = query
+        .services
+        .iter()
+        .map(|service| bucket(service))
+        .collect();
     // A service's bucket is looked into directly, others are found by listing.
     let mut folders = BTreeSet::new();
     for hour in first..=last {
@@ -38,7 +42,11 @@ pub(super) fn parts(store: &dyn Store, query: &Query) -> Result<Vec<Part>, Error
         } else if buckets.is_empty() {
             folders.insert(hour_folder);
         } else {
-            folders.extend(buckets.iter().map(|bucket| format!("{hour_folder}bucket={bucket:02}/")));
+            folders.extend(
+                buckets
+                    .iter()
+                    .map(|bucket| format!("{hour_folder}bucket={bucket:02}/")),
+            );
         }
     }
     let is_wanted = |partition: Partition| {
@@ -51,7 +59,10 @@ pub(super) fn parts(store: &dyn Store, query: &Query) -> Result<Vec<Part>, Error
     for (of, prefix) in [(&mut fresh, FRESH), (&mut joined, "")] {
         for folder in &folders {
             let entries = store.list(&format!("{prefix}{}/{folder}", SampleRow::NAME))?;
-            for entry in entries.into_iter().filter(|entry| entry.path.ends_with(".parquet")) {
+            for entry in entries
+                .into_iter()
+                .filter(|entry| entry.path.ends_with(".parquet"))
+            {
                 let partition = Partition::of_path(&entry.path).filter(|&of| is_wanted(of));
                 if let Some(partition) = partition {
                     of.entry(partition).or_insert_with(Vec::new).push(entry);
@@ -67,7 +78,8 @@ pub(super) fn parts(store: &dyn Store, query: &Query) -> Result<Vec<Part>, Error
             let replaced = replaced_by::<SampleRow>(store, &samples)?;
             let is_in = |entry: &Entry| {
                 let time = time_of(&entry.path);
-                let overlaps = time.is_none_or(|time| time.start < query.to && query.from < time.end);
+                let overlaps =
+                    time.is_none_or(|time| time.start < query.to && query.from < time.end);
                 let number = number_of(&entry.path);
                 overlaps && number.is_none_or(|number| !replaced.contains(number))
             };

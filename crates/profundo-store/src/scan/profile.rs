@@ -92,7 +92,10 @@ fn add_notes<'t>(told: impl Iterator<Item = &'t String>, profile: &mut Profile) 
             1 => "1 file of the store".to_owned(),
             many => format!("{many} files of the store"),
         };
-        profile.meta.notes.push(format!("{count} could not be read: {first}"));
+        profile
+            .meta
+            .notes
+            .push(format!("{count} could not be read: {first}"));
     }
 }
 
@@ -143,7 +146,9 @@ fn set_meta(query: &Query, sums: &Sums, profile: &mut Profile) {
         (from, to) = (from.min(sum.first), to.max(sum.last));
     }
     // The period of most samples, and the shortest of several.
-    let most = periods.iter().max_by_key(|&(period, samples)| (samples, -period));
+    let most = periods
+        .iter()
+        .max_by_key(|&(period, samples)| (samples, -period));
     let period = most.map_or(0, |(&period, _)| period.max(0).cast_unsigned());
     meta.period = Nanos(period);
     (from, to) = (from.max(query.from), to.min(query.to));
@@ -180,18 +185,24 @@ fn add_threads(query: &Query, sums: &Sums, profile: &mut Profile) -> Vec<(Thread
             OriginId::from_index(profile.origins.len() - 1)
         });
         let is_coarse = matches!(query.by, By::Host | By::Service);
-        let command = if is_coarse { group.service } else { group.command };
-        let process = *processes.entry((origin, group.pid, command)).or_insert_with(|| {
-            let process = Process {
-                pid: u32::try_from(group.pid).unwrap_or(0),
-                command: profile.strings.intern(texts.get(command)),
-                runtime: profile.strings.intern(texts.get(group.runtime)),
-                origin: Some(origin),
-                ..Process::default()
-            };
-            profile.processes.push(process);
-            ProcessId::from_index(profile.processes.len() - 1)
-        });
+        let command = if is_coarse {
+            group.service
+        } else {
+            group.command
+        };
+        let process = *processes
+            .entry((origin, group.pid, command))
+            .or_insert_with(|| {
+                let process = Process {
+                    pid: u32::try_from(group.pid).unwrap_or(0),
+                    command: profile.strings.intern(texts.get(command)),
+                    runtime: profile.strings.intern(texts.get(group.runtime)),
+                    origin: Some(origin),
+                    ..Process::default()
+                };
+                profile.processes.push(process);
+                ProcessId::from_index(profile.processes.len() - 1)
+            });
         let number = threads.len() as u64 + 1;
         let thread = profile.threads.push(Thread {
             number,
@@ -223,7 +234,10 @@ fn origin_of(row: &LabelRow, texts: &Texts, profile: &mut Profile) -> Origin {
         ("pod", row.pod),
     ];
     let mut origin = Origin::default();
-    let further = row.labels.iter().map(|&(key, value)| (texts.get(key), value));
+    let further = row
+        .labels
+        .iter()
+        .map(|&(key, value)| (texts.get(key), value));
     for (key, value) in known.into_iter().chain(further) {
         if value > 0 {
             let strings = &mut profile.strings;
@@ -326,12 +340,7 @@ impl Places {
         location
     }
 
-    fn module(
-        &mut self,
-        row: &FrameRow,
-        texts: &Texts,
-        profile: &mut Profile,
-    ) -> Option<ModuleId> {
+    fn module(&mut self, row: &FrameRow, texts: &Texts, profile: &mut Profile) -> Option<ModuleId> {
         if row.module == 0 {
             return None;
         }
@@ -342,7 +351,9 @@ impl Places {
             let digits = digits.map(|pair| std::str::from_utf8(pair).unwrap_or_default());
             profile.modules.push(Module {
                 path: profile.strings.intern(path),
-                build_id: digits.filter_map(|pair| u8::from_str_radix(pair, 16).ok()).collect(),
+                build_id: digits
+                    .filter_map(|pair| u8::from_str_radix(pair, 16).ok())
+                    .collect(),
                 role: Role::of_path(path),
                 ..Module::default()
             })
@@ -386,7 +397,11 @@ fn frame_key<'t>(row: &FrameRow, texts: &'t Texts) -> FrameKey<'t> {
 
 /// The kind of a location, where a frame tells more than a name.
 fn kind_of(row: &FrameRow, frame: FrameId, texts: &Texts) -> Option<LocationKind> {
-    let (kind, wait, function) = (texts.get(row.kind), texts.get(row.wait), texts.get(row.function));
+    let (kind, wait, function) = (
+        texts.get(row.kind),
+        texts.get(row.wait),
+        texts.get(row.function),
+    );
     if let Some(wait) = Wait::ALL.into_iter().find(|known| known.name() == wait) {
         return Some(LocationKind::Wait { frame, wait });
     }

@@ -1,6 +1,7 @@
 //! Samples added up over the time of a query, by stack and by what the query tells apart.
 
 use std::collections::hash_map::Entry as Place;
+use std::hash::{Hash, Hasher};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -15,7 +16,7 @@ use crate::texts::{Text, Texts};
 use crate::{Error, Query};
 
 /// The samples that become one row.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Key {
     pub(super) stack: Id,
     /// A place in the list of groups.
@@ -25,6 +26,16 @@ pub(super) struct Key {
     pub(super) span: Text,
     /// The number of the step of time.
     pub(super) step: i64,
+}
+
+impl Hash for Key {
+    /// A stack's id is a hash already, and most keys differ by it.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let words = [self.state, self.gil, self.span].map(u64::from);
+        let [of_state, gil, span] = words;
+        let rest = u64::from(self.group) << 32 ^ span << 16 ^ gil << 8 ^ of_state;
+        state.write_u64(self.stack as u64 ^ rest ^ self.step.cast_unsigned().rotate_left(48));
+    }
 }
 
 /// The sum of samples that are alike.
@@ -73,7 +84,10 @@ pub(super) fn read(store: &dyn Store, query: &Query, part: &Part) -> Result<Sums
     };
     let mut groups = Groups::new(query, labels);
     let mut places: FxHashMap<Key, usize> = FxHashMap::default();
-    let (services, kind) = (Services::new(query, &mut texts), texts.add(query.kind.name()));
+    let (services, kind) = (
+        Services::new(query, &mut texts),
+        texts.add(query.kind.name()),
+    );
     for entry in &part.samples {
         let into = (&mut texts, &mut told);
         matching::rows::<SampleRow>((store, query), entry, into, |group, rows, texts| {
@@ -243,7 +257,10 @@ fn holds(condition: &Condition, row: &LabelRow, texts: &Texts) -> bool {
         }
         key => {
             let key = key.strip_prefix("label.").unwrap_or(key);
-            let label = row.labels.iter().find(|(known, _)| texts.get(*known) == key);
+            let label = row
+                .labels
+                .iter()
+                .find(|(known, _)| texts.get(*known) == key);
             label.map_or("", |&(_, value)| texts.get(value))
         }
     };
@@ -278,11 +295,17 @@ pub(super) fn together(query: &Query, parts: Vec<Sums>) -> Sums {
     let is_one = parts.len() == 1;
     let mut all = Sums::default();
     let mut groups: FxHashMap<LabelRow, u32> = FxHashMap::default();
-    let mut places: FxHashMap<Key, usize> = FxHashMap::default();
-    let mut stacks: FxHashSet<Id> = FxHashSet::default();
+    let most = parts.iter().map(|part| part.rows.len()).sum();
+    let (mut places, mut stacks) = (FxHashMap::default(), FxHashSet::default());
+    if !is_one {
+        places.reserve(most);
+    }
+    stacks.reserve(most);
+    all.rows.reserve(most);
     // A stack of several services is defined in the bucket of each, so one place is enough.
     for part in parts {
         let mut new = FxHashSet::default();
+        new.reserve(part.rows.len());
         let mut texts = Carried::default();
         let carried_groups: Vec<u32> = part
             .groups
@@ -324,7 +347,12 @@ pub(super) fn together(query: &Query, parts: Vec<Sums>) -> Sums {
         for row in part.segments {
             let mut carry = |text| texts.carry(text, &part.texts, &mut all.texts);
             let (service, host, kind) = (carry(row.service), carry(row.host), carry(row.kind));
-            all.segments.push(SegmentRow { service, host, kind, ..row });
+            all.segments.push(SegmentRow {
+                service,
+                host,
+                kind,
+                ..row
+            });
         }
         all.told.extend(part.told);
         all.wanted.push(new);
@@ -356,7 +384,11 @@ impl Carried {
             command: carry(row.command),
             runtime: carry(row.runtime),
             thread: carry(row.thread),
-            labels: row.labels.into_iter().map(|(key, value)| (carry(key), carry(value))).collect(),
+            labels: row
+                .labels
+                .into_iter()
+                .map(|(key, value)| (carry(key), carry(value)))
+                .collect(),
             ..row
         }
     }

@@ -41,7 +41,9 @@ impl Folder {
         let mut removed = 0;
         for entry in entries(&folder).map_err(|error| failed("list", &folder, error))? {
             let age = entry.metadata().and_then(|of| of.modified());
-            let age = age.ok().and_then(|modified| now.duration_since(modified).ok());
+            let age = age
+                .ok()
+                .and_then(|modified| now.duration_since(modified).ok());
             if age.is_some_and(|age| age >= ABANDONED) {
                 fs::remove_file(entry.path()).map_err(|error| failed("delete", &folder, error))?;
                 removed += 1;
@@ -218,11 +220,17 @@ mod tests {
             path: path.to_owned(),
             size,
         };
-        assert_eq!(store.list("").unwrap(), [entry("a/b/one", 3), entry("a/two", 1)]);
+        assert_eq!(
+            store.list("").unwrap(),
+            [entry("a/b/one", 3), entry("a/two", 1)]
+        );
         assert_eq!(store.list("a/b/").unwrap(), [entry("a/b/one", 3)]);
         assert_eq!(&store.read("a/b/one", 1..3).unwrap()[..], b"23");
         assert_eq!(&store.read("a/b/one", 1..u64::MAX).unwrap()[..], b"23");
-        assert!(matches!(store.read("a/none", 0..1), Err(Error::Gone { .. })));
+        assert!(matches!(
+            store.read("a/none", 0..1),
+            Err(Error::Gone { .. })
+        ));
         store.delete("a/b/one").unwrap();
         store.delete("a/b/one").unwrap();
         assert!(!folder.join("a/b").exists() && folder.join("a").exists());

@@ -44,14 +44,21 @@ impl S3 {
             retry_timeout: PATIENCE,
             ..RetryConfig::default()
         };
-        let objects = settings.with_bucket_name(bucket).with_retry(retries).build();
+        let objects = settings
+            .with_bucket_name(bucket)
+            .with_retry(retries)
+            .build();
         let objects = objects.map_err(|error| failed(error.into()))?;
         let prefix = prefix.trim_matches('/');
         let mut runtime = tokio::runtime::Builder::new_multi_thread();
         let runtime = runtime.worker_threads(2).enable_all().build();
         Ok(Self {
             objects: Arc::new(objects),
-            prefix: if prefix.is_empty() { String::new() } else { format!("{prefix}/") },
+            prefix: if prefix.is_empty() {
+                String::new()
+            } else {
+                format!("{prefix}/")
+            },
             address: address.to_owned(),
             runtime: runtime.map_err(failed)?,
         })
@@ -75,8 +82,8 @@ impl Store for S3 {
     fn list(&self, folder: &str) -> Result<Vec<Entry>, Error> {
         let prefix = self.path(folder.trim_end_matches('/'))?;
         let listed = self.objects.list(Some(&prefix)).try_collect();
-        let listed: Vec<object_store::ObjectMeta> = (self.runtime.block_on(listed))
-            .map_err(|error| self.failed("list", folder, error))?;
+        let listed: Vec<object_store::ObjectMeta> =
+            (self.runtime.block_on(listed)).map_err(|error| self.failed("list", folder, error))?;
         let entries = listed.into_iter().filter_map(|meta| {
             let path = meta.location.as_ref().strip_prefix(&self.prefix)?;
             Some(Entry {
@@ -102,13 +109,16 @@ impl Store for S3 {
         let place = self.path(path)?;
         let put = self.objects.put(&place, PutPayload::from(bytes.to_vec()));
         let put = self.runtime.block_on(put);
-        put.map(drop).map_err(|error| self.failed("write", path, error))
+        put.map(drop)
+            .map_err(|error| self.failed("write", path, error))
     }
 
     fn put_new(&self, path: &str, bytes: &[u8]) -> Result<bool, Error> {
         let place = self.path(path)?;
         let payload = PutPayload::from(bytes.to_vec());
-        let put = self.objects.put_opts(&place, payload, PutMode::Create.into());
+        let put = self
+            .objects
+            .put_opts(&place, payload, PutMode::Create.into());
         match self.runtime.block_on(put) {
             Ok(_) => Ok(true),
             Err(object_store::Error::AlreadyExists { .. }) => Ok(false),

@@ -129,11 +129,7 @@ impl Table for FrameRow {
         put.longs(rows.iter().map(|row| row.address))
     }
 
-    fn read(
-        group: &Group<'_>,
-        rows: Range<usize>,
-        texts: &mut Texts,
-    ) -> Result<Vec<Self>, Error> {
+    fn read(group: &Group<'_>, rows: Range<usize>, texts: &mut Texts) -> Result<Vec<Self>, Error> {
         let mut text = |name| group.texts(name, rows.clone(), texts);
         let (service, kind) = (text("service")?, text("kind")?);
         let (function, signature) = (text("function")?, text("signature")?);

@@ -107,11 +107,7 @@ impl Table for LabelRow {
         put.text_lists(texts, part(|label| label.1))
     }
 
-    fn read(
-        group: &Group<'_>,
-        rows: Range<usize>,
-        texts: &mut Texts,
-    ) -> Result<Vec<Self>, Error> {
+    fn read(group: &Group<'_>, rows: Range<usize>, texts: &mut Texts) -> Result<Vec<Self>, Error> {
         let mut text = |name| group.texts(name, rows.clone(), texts);
         let (service, host, version) = (text("service")?, text("host")?, text("version")?);
         let (container, pod) = (text("container")?, text("pod")?);

@@ -38,11 +38,7 @@ pub trait Table: Sized + Send {
     fn write(rows: &[Self], texts: &Texts, put: &mut Put<'_, '_>) -> Result<(), Error>;
 
     /// Reads some rows of a row group.
-    fn read(
-        group: &Group<'_>,
-        rows: Range<usize>,
-        texts: &mut Texts,
-    ) -> Result<Vec<Self>, Error>;
+    fn read(group: &Group<'_>, rows: Range<usize>, texts: &mut Texts) -> Result<Vec<Self>, Error>;
 }
 
 /// The names of all tables, in the order in which a segment's files are written: definitions come

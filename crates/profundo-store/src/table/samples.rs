@@ -69,11 +69,7 @@ impl Table for SampleRow {
         put.texts(texts, rows.iter().map(|row| row.span))
     }
 
-    fn read(
-        group: &Group<'_>,
-        rows: Range<usize>,
-        texts: &mut Texts,
-    ) -> Result<Vec<Self>, Error> {
+    fn read(group: &Group<'_>, rows: Range<usize>, texts: &mut Texts) -> Result<Vec<Self>, Error> {
         let service = group.texts("service", rows.clone(), texts)?;
         let ts = group.longs("ts", rows.clone())?;
         let kind = group.texts("type", rows.clone(), texts)?;
@@ -148,7 +144,7 @@ pub(crate) fn state_name(state: State) -> &'static str {
     known.map_or("running", |&(_, name)| name)
 }
 
-/// The state of a word; unknown words are running threads.
+/// The state behind a word. Unknown words mean running threads.
 pub(crate) fn state_of(name: &str) -> State {
     let known = STATES.iter().find(|(_, known)| *known == name);
     known.map_or(State::Running, |&(state, _)| state)
@@ -219,7 +215,10 @@ mod tests {
             let count = weights.len() as i64;
             let sum: f64 = weights.iter().map(|&one| (one as f64).powi(2)).sum();
             let found = squares(value, count, spread(value, count, sum));
-            assert!((found / sum - 1.0).abs() <= within, "{weights:?}: {found} for {sum}");
+            assert!(
+                (found / sum - 1.0).abs() <= within,
+                "{weights:?}: {found} for {sum}"
+            );
         }
         // Waits that are measured count less than their number, down to nothing.
         assert_eq!(squares(7, 1, spread(7, 1, 0.0)), 0.0);

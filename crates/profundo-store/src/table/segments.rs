@@ -70,11 +70,7 @@ impl Table for SegmentRow {
         put.longs(rows.iter().map(|row| row.broken))
     }
 
-    fn read(
-        group: &Group<'_>,
-        rows: Range<usize>,
-        texts: &mut Texts,
-    ) -> Result<Vec<Self>, Error> {
+    fn read(group: &Group<'_>, rows: Range<usize>, texts: &mut Texts) -> Result<Vec<Self>, Error> {
         let mut text = |name| group.texts(name, rows.clone(), texts);
         let (service, host, kind) = (text("service")?, text("host")?, text("type")?);
         let long = |name| group.longs(name, rows.clone());

@@ -39,11 +39,7 @@ impl Table for StackRow {
         put.long_lists(rows.iter().map(|row| &row.frames[..]))
     }
 
-    fn read(
-        group: &Group<'_>,
-        rows: Range<usize>,
-        texts: &mut Texts,
-    ) -> Result<Vec<Self>, Error> {
+    fn read(group: &Group<'_>, rows: Range<usize>, texts: &mut Texts) -> Result<Vec<Self>, Error> {
         let service = group.texts("service", rows.clone(), texts)?;
         let stack = group.ids("stack", rows.clone())?;
         let frames = group.long_lists("frames.list.element", rows)?;

@@ -162,7 +162,10 @@ fn identity_of(profile: &Profile, general: &Identity, origin: Option<&Origin>) -
     let mut identity = general.clone();
     let labels = origin.map_or(&[][..], |origin| &origin.labels);
     for &(key, value) in labels {
-        let (key, value) = (profile.strings.get(key), profile.strings.get(value).to_owned());
+        let (key, value) = (
+            profile.strings.get(key),
+            profile.strings.get(value).to_owned(),
+        );
         match key {
             "service" => identity.service = value,
             "host" => identity.host = value,
@@ -191,7 +194,9 @@ fn frame_rows(profile: &Profile, location: LocationId, texts: &mut Texts) -> Vec
         common.build_id = texts.add(&build_id);
     }
     match of.kind {
-        LocationKind::Python { column, is_call, .. } => {
+        LocationKind::Python {
+            column, is_call, ..
+        } => {
             (common.column, common.is_call) = (i32::from(column), is_call);
         }
         LocationKind::Wait { wait, .. } => common.wait = texts.add(wait.name()),
@@ -201,7 +206,10 @@ fn frame_rows(profile: &Profile, location: LocationId, texts: &mut Texts) -> Vec
         }
         _ => {}
     }
-    let has_name = of.frames.iter().any(|&frame| !profile.function_name(frame).is_empty());
+    let has_name = of
+        .frames
+        .iter()
+        .any(|&frame| !profile.function_name(frame).is_empty());
     if let (LocationKind::Code(address), false) = (of.kind, has_name) {
         let bias = module.map_or(0, |module| module.bias);
         common.address = address.for_lookup().0.wrapping_sub(bias).cast_signed();
@@ -226,7 +234,11 @@ fn frame_rows(profile: &Profile, location: LocationId, texts: &mut Texts) -> Vec
             signature: texts.add(name(frame.signature)),
             file: texts.add(name(file.path)),
             prefix: texts.add(name(file.prefix)),
-            rest: if is_short { texts.add(name(file.rest)) } else { 0 },
+            rest: if is_short {
+                texts.add(name(file.rest))
+            } else {
+                0
+            },
             line: frame.line.cast_signed(),
             ..common
         });

@@ -216,7 +216,10 @@ impl Writer {
         let to = steps.max().unwrap_or(0) + self.step;
         let number = Contents::default().text(&self.name).number(from).number(to);
         // A stretch that begins within a step of another one is another segment.
-        let begin = profile.meta.started_at_unix.saturating_add(stretch.time.start.0);
+        let begin = profile
+            .meta
+            .started_at_unix
+            .saturating_add(stretch.time.start.0);
         let number = number.number(begin.cast_signed()).id();
         self.forget_before(to.div_euclid(HOUR) - 2);
         let mut parts: Vec<(Partition, Rows)> = parts.into_iter().collect();
@@ -230,7 +233,8 @@ impl Writer {
 
     /// Forgets hours that no further segment belongs to. One that does writes its definitions again.
     fn forget_before(&mut self, hour: i64) {
-        self.written.retain(|(partition, _), _| partition.hour >= hour);
+        self.written
+            .retain(|(partition, _), _| partition.hour >= hour);
     }
 
     /// The samples of a stretch, added up where they are alike, in an order that depends on the
@@ -248,7 +252,12 @@ impl Writer {
         let mut sums: Vec<(Key, Sum)> = Vec::new();
         let mut add = |key: Key, more: Sum| {
             let place = *places.entry(key).or_insert_with(|| {
-                let zero = Sum { value: 0, count: 0, squares: 0.0, ..more };
+                let zero = Sum {
+                    value: 0,
+                    count: 0,
+                    squares: 0.0,
+                    ..more
+                };
                 sums.push((key, zero));
                 sums.len() - 1
             });
@@ -279,7 +288,16 @@ impl Writer {
                 ts: self.ts(profile, sample.time),
             };
             let value = sample.weight.0;
-            add(key, Sum { value, count, squares, gil: sample.gil, span: sample.span });
+            add(
+                key,
+                Sum {
+                    value,
+                    count,
+                    squares,
+                    gil: sample.gil,
+                    span: sample.span,
+                },
+            );
         }
         for block in &profile.heap.blocks {
             if !time.contains(&block.time) {
@@ -297,7 +315,16 @@ impl Writer {
             };
             let squares = bytes * bytes.min(unit);
             let (gil, span) = (Default::default(), block.span);
-            add(key, Sum { value: bytes as u64, count: 1, squares, gil, span });
+            add(
+                key,
+                Sum {
+                    value: bytes as u64,
+                    count: 1,
+                    squares,
+                    gil,
+                    span,
+                },
+            );
         }
         Ok(sums)
     }
@@ -332,28 +359,30 @@ impl Rows {
         let host = self.texts.add(host);
         let mut places = FxHashMap::default();
         for sample in &self.samples {
-            let place = *places.entry((sample.service, sample.kind)).or_insert_with(|| {
-                let is_alloc = self.texts.get(sample.kind) == Kind::Alloc.name();
-                let period = match is_alloc {
-                    true => sampling_period(profile.heap.sampling),
-                    false => profile.meta.period.0,
-                };
-                self.segments.push(SegmentRow {
-                    service: sample.service,
-                    segment,
-                    host,
-                    kind: sample.kind,
-                    starts: time.start,
-                    ends: time.end,
-                    period: period.cast_signed(),
-                    value: 0,
-                    count: 0,
-                    lost: stretch.loss.lost().cast_signed(),
-                    truncated: stretch.loss.truncated.cast_signed(),
-                    broken: stretch.loss.broken.cast_signed(),
+            let place = *places
+                .entry((sample.service, sample.kind))
+                .or_insert_with(|| {
+                    let is_alloc = self.texts.get(sample.kind) == Kind::Alloc.name();
+                    let period = match is_alloc {
+                        true => sampling_period(profile.heap.sampling),
+                        false => profile.meta.period.0,
+                    };
+                    self.segments.push(SegmentRow {
+                        service: sample.service,
+                        segment,
+                        host,
+                        kind: sample.kind,
+                        starts: time.start,
+                        ends: time.end,
+                        period: period.cast_signed(),
+                        value: 0,
+                        count: 0,
+                        lost: stretch.loss.lost().cast_signed(),
+                        truncated: stretch.loss.truncated.cast_signed(),
+                        broken: stretch.loss.broken.cast_signed(),
+                    });
+                    self.segments.len() - 1
                 });
-                self.segments.len() - 1
-            });
             let row = &mut self.segments[place];
             row.value = row.value.saturating_add(sample.value);
             row.count = row.count.saturating_add(sample.count);
@@ -372,16 +401,36 @@ fn files(parts: Vec<(Partition, Rows)>, name: &str) -> Result<Vec<File>, Error> 
             to.push(File { path, bytes });
         };
         if !rows.frames.is_empty() {
-            add(FrameRow::NAME, encode(&rows.frames, texts, &[])?, &mut files);
+            add(
+                FrameRow::NAME,
+                encode(&rows.frames, texts, &[])?,
+                &mut files,
+            );
         }
         if !rows.stacks.is_empty() {
-            add(StackRow::NAME, encode(&rows.stacks, texts, &[])?, &mut files);
+            add(
+                StackRow::NAME,
+                encode(&rows.stacks, texts, &[])?,
+                &mut files,
+            );
         }
         if !rows.labels.is_empty() {
-            add(LabelRow::NAME, encode(&rows.labels, texts, &[])?, &mut files);
+            add(
+                LabelRow::NAME,
+                encode(&rows.labels, texts, &[])?,
+                &mut files,
+            );
         }
-        add(SegmentRow::NAME, encode(&rows.segments, texts, &[])?, &mut files);
-        add(SampleRow::NAME, encode(&rows.samples, texts, &[])?, &mut samples);
+        add(
+            SegmentRow::NAME,
+            encode(&rows.segments, texts, &[])?,
+            &mut files,
+        );
+        add(
+            SampleRow::NAME,
+            encode(&rows.samples, texts, &[])?,
+            &mut samples,
+        );
     }
     files.extend(samples);
     Ok(files)

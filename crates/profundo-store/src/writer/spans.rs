@@ -26,14 +26,19 @@ pub fn read_path(profile: &mut Profile, text: &str) -> SpanId {
     let mut parent = None;
     for part in text.split('/').filter(|part| !part.is_empty()) {
         let (name, attributes) = part.split_once('?').unwrap_or((part, ""));
-        let attributes = attributes.split('&').filter_map(|pair| pair.split_once('='));
+        let attributes = attributes
+            .split('&')
+            .filter_map(|pair| pair.split_once('='));
         let strings = &mut profile.strings;
         let path = SpanPath {
             parent,
             name: strings.intern(&unescaped(name)),
             attributes: attributes
                 .map(|(key, value)| {
-                    (strings.intern(&unescaped(key)), strings.intern(&unescaped(value)))
+                    (
+                        strings.intern(&unescaped(key)),
+                        strings.intern(&unescaped(value)),
+                    )
                 })
                 .collect(),
         };

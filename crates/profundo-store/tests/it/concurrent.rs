@@ -24,7 +24,10 @@ fn a_reader_sees_each_row_once_while_segments_are_joined() {
             let start = Instant::now();
             for second in 0.. {
                 begun.fetch_add(3, Ordering::SeqCst);
-                let given = profile(NINE + second % 300 * 10_000 + second / 300, &["main;a", "main;b", "main;a"]);
+                let given = profile(
+                    NINE + second % 300 * 10_000 + second / 300,
+                    &["main;a", "main;b", "main;a"],
+                );
                 put(&store, &mut writer, &given);
                 written.fetch_add(3, Ordering::SeqCst);
                 if start.elapsed() > LENGTH {
@@ -50,8 +53,15 @@ fn a_reader_sees_each_row_once_while_segments_are_joined() {
             };
             let most = begun.load(Ordering::SeqCst);
             let count = found.sample_count();
-            assert!((least..=most).contains(&count), "{count} of {least} to {most}");
-            assert!(sums(&found).keys().all(|stack| stack.starts_with("main;")), "{:?}", sums(&found));
+            assert!(
+                (least..=most).contains(&count),
+                "{count} of {least} to {most}"
+            );
+            assert!(
+                sums(&found).keys().all(|stack| stack.starts_with("main;")),
+                "{:?}",
+                sums(&found)
+            );
             let plain = plain_count(&store);
             assert!(plain <= begun.load(Ordering::SeqCst) as i64 && plain >= most_plain);
             most_plain = plain;
@@ -59,7 +69,10 @@ fn a_reader_sees_each_row_once_while_segments_are_joined() {
         }
     });
     let all = written.load(Ordering::SeqCst);
-    assert!(reads > 3 && most_plain > 0 && all > 30, "{reads} reads of {all}, {most_plain}");
+    assert!(
+        reads > 3 && most_plain > 0 && all > 30,
+        "{reads} reads of {all}, {most_plain}"
+    );
     join(&store, &Joining::at(NINE + 9 * HOUR)).unwrap();
     sweep(&store).unwrap();
     assert_eq!(plain_count(&store), all as i64);
@@ -77,9 +90,21 @@ fn a_reader_sees_whole_hours_while_old_ones_go() {
             let mut writer = writer("api", "h1");
             while start.elapsed() < LENGTH {
                 for hour in 0..3 {
-                    put(&store, &mut writer, &profile(NINE + hour * HOUR, &["main;a", "main;b"]));
+                    put(
+                        &store,
+                        &mut writer,
+                        &profile(NINE + hour * HOUR, &["main;a", "main;b"]),
+                    );
                 }
-                retain(&store, &Limits { age: Some(0), bytes: None }, NINE + 2 * HOUR).unwrap();
+                retain(
+                    &store,
+                    &Limits {
+                        age: Some(0),
+                        bytes: None,
+                    },
+                    NINE + 2 * HOUR,
+                )
+                .unwrap();
                 writer.forget();
             }
             is_over.store(true, Ordering::SeqCst);
@@ -90,7 +115,11 @@ fn a_reader_sees_whole_hours_while_old_ones_go() {
                 Err(Error::Unsteady { .. }) => continue,
                 found => found.unwrap(),
             };
-            assert!(sums(&found).keys().all(|stack| stack.starts_with("main;")), "{:?}", sums(&found));
+            assert!(
+                sums(&found).keys().all(|stack| stack.starts_with("main;")),
+                "{:?}",
+                sums(&found)
+            );
             assert!(found.sample_count().is_multiple_of(2));
             reads += 1;
         }

@@ -8,9 +8,7 @@ use profundo_model::{
     FrameKey, Language, LocationKind, Nanos, Origin, OriginId, Process, ProcessId, Profile, Sample,
     StackId, State, Task, Thread,
 };
-use profundo_store::{
-    Entry, Error, Folder, Identity, Query, Store, Stretch, Writer, answer,
-};
+use profundo_store::{Entry, Error, Folder, Identity, Query, Store, Stretch, Writer, answer};
 
 /// 2026-11-28 09:00, in milliseconds since 1970.
 pub const NINE: i64 = 1_795_856_400_000;
@@ -145,7 +143,9 @@ impl<'s> Failing<'s> {
 
     fn step<T>(&self, done: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
         let one_less = |left: u64| left.checked_sub(1);
-        let left = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less);
+        let left = self
+            .left
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less);
         match left {
             Ok(1) if self.does_the_last => drop(done()?),
             Ok(2..) => return done(),

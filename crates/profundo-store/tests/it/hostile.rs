@@ -37,7 +37,10 @@ fn damaged_files_are_told_and_nothing_panics() {
             // Joining leaves what it cannot read.
             join(&store, &Joining::at(NINE)).unwrap();
         });
-        assert!(told > 100 && whole > 0, "{path}: {told} told, {whole} whole");
+        assert!(
+            told > 100 && whole > 0,
+            "{path}: {told} told, {whole} whole"
+        );
         std::fs::write(folder.join(path), bytes).unwrap();
     }
     assert_eq!(ask(&store, "").unwrap().sample_count(), 4);
@@ -49,8 +52,14 @@ fn a_page_that_lies_about_its_size_is_refused() {
     let (store, _) = given(&folder);
     // Another service of the bucket, so that the first column is looked into.
     let bucket = profundo_store::ids::bucket;
-    let other = (0..).map(|number| format!("s{number}")).find(|name| bucket(name) == bucket("api"));
-    put(&store, &mut writer(&other.unwrap(), "h1"), &profile(NINE, &["main;a"]));
+    let other = (0..)
+        .map(|number| format!("s{number}"))
+        .find(|name| bucket(name) == bucket("api"));
+    put(
+        &store,
+        &mut writer(&other.unwrap(), "h1"),
+        &profile(NINE, &["main;a"]),
+    );
     join(&store, &Joining::at(NINE + 9 * HOUR)).unwrap();
     let entry = store.list("samples/").unwrap().remove(0);
     let (path, bytes) = (&entry.path, store.read(&entry.path, 0..entry.size).unwrap());
@@ -61,7 +70,9 @@ fn a_page_that_lies_about_its_size_is_refused() {
     changed.splice(7..end, [0xFE, 0xFF, 0xFF, 0xFF, 0x0F]);
     std::fs::write(folder.join(path), changed).unwrap();
     let found = ask(&store, "").unwrap();
-    let [note] = &found.meta.notes[..] else { panic!("{:?}", found.meta.notes) };
+    let [note] = &found.meta.notes[..] else {
+        panic!("{:?}", found.meta.notes)
+    };
     assert!(note.contains("a page of 2147483647 bytes"), "{note}");
 }
 
@@ -74,22 +85,43 @@ fn a_table_of_other_columns_is_told() {
     store.put(&format!("{part}mine.parquet"), &other).unwrap();
     let found = ask(&store, "").unwrap();
     assert_eq!(found.sample_count(), 4);
-    let [note] = &found.meta.notes[..] else { panic!("{:?}", found.meta.notes) };
-    assert!(note.contains("is not a table of samples: the column ts is missing"), "{note}");
+    let [note] = &found.meta.notes[..] else {
+        panic!("{:?}", found.meta.notes)
+    };
+    assert!(
+        note.contains("is not a table of samples: the column ts is missing"),
+        "{note}"
+    );
 }
 
 #[test]
 fn a_newer_version_is_told_and_not_joined() {
     let folder = Temporary::new("store-version");
     let (store, files) = given(&folder);
-    let (path, bytes) = files.iter().find(|(path, _)| path.contains("/samples/")).unwrap();
-    let at = bytes.windows(16).rposition(|part| part == b"profundo.version").unwrap();
+    let (path, bytes) = files
+        .iter()
+        .find(|(path, _)| path.contains("/samples/"))
+        .unwrap();
+    let at = bytes
+        .windows(16)
+        .rposition(|part| part == b"profundo.version")
+        .unwrap();
     let mut changed = bytes.clone();
     assert_eq!(&changed[at + 16..at + 19], b"\x18\x011");
     changed[at + 18] = b'2';
     std::fs::write(folder.join(path), changed).unwrap();
     let found = ask(&store, "").unwrap();
-    let [note] = &found.meta.notes[..] else { panic!("{:?}", found.meta.notes) };
-    assert!(note.contains("is of version 2 of the store; this Profundo reads up to 1"), "{note}");
-    assert_eq!(join(&store, &Joining::at(NINE + 9 * HOUR)).unwrap().unreadable, 1);
+    let [note] = &found.meta.notes[..] else {
+        panic!("{:?}", found.meta.notes)
+    };
+    assert!(
+        note.contains("is of version 2 of the store; this Profundo reads up to 1"),
+        "{note}"
+    );
+    assert_eq!(
+        join(&store, &Joining::at(NINE + 9 * HOUR))
+            .unwrap()
+            .unreadable,
+        1
+    );
 }

@@ -25,15 +25,28 @@ fn sending_goes_on_after_any_step() {
         let mut writer = writer("api", "h1");
         for minute in 0..3 {
             let given = profile(NINE + minute * 60_000, &["main;a", "main;b"]);
-            spool.push(&writer.segment(&given, &Stretch::all(&given)).unwrap()).unwrap();
+            spool
+                .push(&writer.segment(&given, &Stretch::all(&given)).unwrap())
+                .unwrap();
         }
         let cut = Failing::after(&store, steps, steps % 2 == 1);
         was_finished = spool.send(&cut).unwrap().because.is_none();
         // What is there has its names.
-        assert!(sums(&ask(&store, "").unwrap()).keys().all(|stack| stack.starts_with("main;")));
+        assert!(
+            sums(&ask(&store, "").unwrap())
+                .keys()
+                .all(|stack| stack.starts_with("main;"))
+        );
         drop(spool);
-        Spool::open(folder.join("spool"), 1 << 20).unwrap().send(&store).unwrap();
-        assert_eq!(ask(&store, "").unwrap().sample_count(), 6, "after {steps} steps");
+        Spool::open(folder.join("spool"), 1 << 20)
+            .unwrap()
+            .send(&store)
+            .unwrap();
+        assert_eq!(
+            ask(&store, "").unwrap().sample_count(),
+            6,
+            "after {steps} steps"
+        );
         assert_eq!(store.list("fresh/samples/").unwrap().len(), 3);
         if was_finished {
             break;
@@ -50,19 +63,34 @@ fn joining_goes_on_after_any_step() {
         let store = Folder::new(folder.path());
         let mut writer = writer("api", "h1");
         for minute in 0..3 {
-            put(&store, &mut writer, &profile(NINE + minute * 60_000, &["main;a", "main;b"]));
+            put(
+                &store,
+                &mut writer,
+                &profile(NINE + minute * 60_000, &["main;a", "main;b"]),
+            );
         }
         let wanted = sums(&ask(&store, "").unwrap());
-        let joining = Joining { batch: 1, ..Joining::at(NINE + 2 * HOUR) };
+        let joining = Joining {
+            batch: 1,
+            ..Joining::at(NINE + 2 * HOUR)
+        };
         let cut = Failing::after(&store, steps, steps % 2 == 1);
         let done = join(&cut, &joining).and_then(|_| sweep(&cut));
         was_finished = done.is_ok();
-        assert_eq!(sums(&ask(&store, "").unwrap()), wanted, "after {steps} steps");
+        assert_eq!(
+            sums(&ask(&store, "").unwrap()),
+            wanted,
+            "after {steps} steps"
+        );
         assert!(plain_count(&store) <= 6);
         join(&store, &joining).unwrap();
         assert_eq!(plain_count(&store), 6, "after {steps} steps");
         sweep(&store).unwrap();
-        assert_eq!(sums(&ask(&store, "").unwrap()), wanted, "after {steps} steps");
+        assert_eq!(
+            sums(&ask(&store, "").unwrap()),
+            wanted,
+            "after {steps} steps"
+        );
         assert_eq!(store.list("fresh/").unwrap(), []);
         if was_finished {
             break;
@@ -79,16 +107,30 @@ fn retention_goes_on_after_any_step() {
         let store = Folder::new(folder.path());
         let mut writer = writer("api", "h1");
         for hour in 0..2 {
-            put(&store, &mut writer, &profile(NINE + hour * HOUR, &["main;a", "main;b"]));
+            put(
+                &store,
+                &mut writer,
+                &profile(NINE + hour * HOUR, &["main;a", "main;b"]),
+            );
         }
-        let limits = Limits { age: Some(HOUR), bytes: None };
+        let limits = Limits {
+            age: Some(HOUR),
+            bytes: None,
+        };
         let cut = Failing::after(&store, steps, steps % 2 == 1);
         was_finished = retain(&cut, &limits, NINE + 2 * HOUR).is_ok();
-        assert!(sums(&ask(&store, "").unwrap()).keys().all(|stack| stack.starts_with("main;")));
+        assert!(
+            sums(&ask(&store, "").unwrap())
+                .keys()
+                .all(|stack| stack.starts_with("main;"))
+        );
         retain(&store, &limits, NINE + 2 * HOUR).unwrap();
         assert_eq!(ask(&store, "").unwrap().sample_count(), 2);
         let files = store.list("").unwrap();
-        assert!(files.iter().all(|file| file.path.contains("hour=10")), "{files:?}");
+        assert!(
+            files.iter().all(|file| file.path.contains("hour=10")),
+            "{files:?}"
+        );
         if was_finished {
             break;
         }
@@ -103,7 +145,9 @@ const CHILD: &str = "PROFUNDO_STORE_CHILD";
 /// says so when it is safe.
 #[test]
 fn child_that_is_killed() {
-    let Ok(given) = std::env::var(CHILD) else { return };
+    let Ok(given) = std::env::var(CHILD) else {
+        return;
+    };
     let (folder, first) = given.rsplit_once(' ').unwrap();
     let mut spool = Spool::open(format!("{folder}/spool"), 1 << 30).unwrap();
     let store = Folder::new(format!("{folder}/store"));
@@ -113,7 +157,14 @@ fn child_that_is_killed() {
         profundo_testing::skip(&format!("segment {number} is safe"));
         spool.send(&store).unwrap();
         if number % 4 == 0 {
-            join(&store, &Joining { batch: 20_000, ..Joining::at(NINE + 99 * HOUR) }).unwrap();
+            join(
+                &store,
+                &Joining {
+                    batch: 20_000,
+                    ..Joining::at(NINE + 99 * HOUR)
+                },
+            )
+            .unwrap();
             sweep(&store).unwrap();
         }
     }
@@ -131,7 +182,11 @@ fn a_killed_writer_loses_and_doubles_nothing() {
     let mut next = 0_i64;
     for turn in 0..25_u64 {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "interrupted::child_that_is_killed", "--nocapture"])
+            .args([
+                "--exact",
+                "interrupted::child_that_is_killed",
+                "--nocapture",
+            ])
             .env(CHILD, format!("{} {next}", folder.path().display()))
             .env_remove("PROFUNDO_SKIP_FILE")
             .stdout(Stdio::null())
@@ -141,7 +196,9 @@ fn a_killed_writer_loses_and_doubles_nothing() {
         let lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let reader = std::thread::spawn(move || {
             let numbers = lines.map_while(Result::ok).filter_map(|line| {
-                let number = line.strip_prefix("skipped: segment ")?.strip_suffix(" is safe")?;
+                let number = line
+                    .strip_prefix("skipped: segment ")?
+                    .strip_suffix(" is safe")?;
                 number.parse::<i64>().ok()
             });
             numbers.last()

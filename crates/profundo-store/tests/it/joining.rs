@@ -26,7 +26,11 @@ fn segments_become_one_file_and_late_ones_another() {
     let store = Folder::new(folder.path());
     let mut writer = writer("api", "h1");
     for minute in 0..5 {
-        put(&store, &mut writer, &profile(NINE + minute * 60_000, &["main;a", "main;b"]));
+        put(
+            &store,
+            &mut writer,
+            &profile(NINE + minute * 60_000, &["main;a", "main;b"]),
+        );
     }
     let before = ask(&store, "").unwrap();
     // The hour is not over, or not for long enough.
@@ -36,16 +40,28 @@ fn segments_become_one_file_and_late_ones_another() {
     assert_eq!(sums(&ask(&store, "").unwrap()), sums(&before));
     assert_eq!(plain_count(&store), 10);
     // Nothing is left to join, before and after the segments are gone.
-    assert_eq!(join(&store, &Joining::at(NINE + 2 * HOUR)).unwrap().segments, 0);
+    assert_eq!(
+        join(&store, &Joining::at(NINE + 2 * HOUR))
+            .unwrap()
+            .segments,
+        0
+    );
     assert!(sweep(&store).unwrap() > 5);
     assert_eq!(sweep(&store).unwrap(), 0);
     assert_eq!(store.list("fresh/").unwrap(), []);
     assert_eq!(sums(&ask(&store, "").unwrap()), sums(&before));
     // A late one defines what it needs, and so does one that is sent again.
     let mut late = crate::given::writer("api", "h2");
-    put(&store, &mut late, &profile(NINE + 30 * 60_000, &["main;late"]));
+    put(
+        &store,
+        &mut late,
+        &profile(NINE + 30 * 60_000, &["main;late"]),
+    );
     assert_eq!(ask(&store, "").unwrap().sample_count(), 11);
-    assert_eq!(join(&store, &Joining::at(NINE + 3 * HOUR)).unwrap().files, 1);
+    assert_eq!(
+        join(&store, &Joining::at(NINE + 3 * HOUR)).unwrap().files,
+        1
+    );
     sweep(&store).unwrap();
     let found = ask(&store, "service=api").unwrap();
     assert_eq!(sums(&found)["main;late"], PERIOD);
@@ -58,15 +74,25 @@ fn a_segment_that_comes_again_after_it_was_joined_counts_once() {
     let store = Folder::new(folder.path());
     let given = profile(NINE, &["main;a"; 4]);
     let mut writer = writer("api", "h1");
-    let segment = writer.segment(&given, &profundo_store::Stretch::all(&given)).unwrap();
+    let segment = writer
+        .segment(&given, &profundo_store::Stretch::all(&given))
+        .unwrap();
     segment.put(&store).unwrap();
     join(&store, &Joining::at(NINE + 2 * HOUR)).unwrap();
     sweep(&store).unwrap();
     segment.put(&store).unwrap();
     assert_eq!(ask(&store, "").unwrap().sample_count(), 4);
-    assert_eq!(join(&store, &Joining::at(NINE + 2 * HOUR)).unwrap().segments, 0);
+    assert_eq!(
+        join(&store, &Joining::at(NINE + 2 * HOUR))
+            .unwrap()
+            .segments,
+        0
+    );
     assert!(sweep(&store).unwrap() > 0);
-    assert_eq!((ask(&store, "").unwrap().sample_count(), plain_count(&store)), (4, 4));
+    assert_eq!(
+        (ask(&store, "").unwrap().sample_count(), plain_count(&store)),
+        (4, 4)
+    );
 }
 
 #[test]
@@ -75,21 +101,38 @@ fn batches_bound_the_memory() {
     let store = Folder::new(folder.path());
     let mut writer = writer("api", "h1");
     for minute in 0..6 {
-        put(&store, &mut writer, &profile(NINE + minute * 60_000, &["main;a"]));
+        put(
+            &store,
+            &mut writer,
+            &profile(NINE + minute * 60_000, &["main;a"]),
+        );
     }
-    let joining = Joining { batch: 1, ..Joining::at(NINE + 2 * HOUR) };
+    let joining = Joining {
+        batch: 1,
+        ..Joining::at(NINE + 2 * HOUR)
+    };
     assert_eq!(join(&store, &joining).unwrap().files, 6);
     sweep(&store).unwrap();
-    assert_eq!((ask(&store, "").unwrap().sample_count(), plain_count(&store)), (6, 6));
+    assert_eq!(
+        (ask(&store, "").unwrap().sample_count(), plain_count(&store)),
+        (6, 6)
+    );
 }
 
 #[test]
 fn a_segment_that_cannot_be_read_stays_and_stops_nothing() {
     let folder = Temporary::new("store-unreadable");
     let store = Folder::new(folder.path());
-    put(&store, &mut writer("api", "h1"), &profile(NINE, &["main;a"]));
+    put(
+        &store,
+        &mut writer("api", "h1"),
+        &profile(NINE, &["main;a"]),
+    );
     let part = Partition::of("api", NINE);
-    let broken = format!("{}1-2-0123456789abcdef.parquet", part.folder("samples", true));
+    let broken = format!(
+        "{}1-2-0123456789abcdef.parquet",
+        part.folder("samples", true)
+    );
     store.put(&broken, b"no Parquet").unwrap();
     let joined = join(&store, &Joining::at(NINE + 2 * HOUR)).unwrap();
     assert_eq!((joined.segments, joined.unreadable), (1, 1));

@@ -17,10 +17,16 @@ fn stacks_threads_and_labels_come_back() {
     let folder = Temporary::new("store-round");
     let store = Folder::new(folder.path());
     let mut given = profile(NINE, &["main;a", "main;a", "main;b"]);
-    label(&mut given, &[("version", "1.5"), ("zone", "b"), ("pod", "p1")]);
+    label(
+        &mut given,
+        &[("version", "1.5"), ("zone", "b"), ("pod", "p1")],
+    );
     put(&store, &mut writer("api", "h1"), &given);
     let found = ask(&store, "service=api").unwrap();
-    let wanted = BTreeMap::from([("main;a".to_owned(), 2 * PERIOD), ("main;b".to_owned(), PERIOD)]);
+    let wanted = BTreeMap::from([
+        ("main;a".to_owned(), 2 * PERIOD),
+        ("main;b".to_owned(), PERIOD),
+    ]);
     assert_eq!(sums(&found), wanted);
     assert_eq!(found.sample_count(), 3);
     assert_eq!(found.meta.period, Nanos(PERIOD));
@@ -30,7 +36,10 @@ fn stacks_threads_and_labels_come_back() {
     let (_, thread) = found.threads.iter().next().unwrap();
     assert_eq!((thread.tid, found.strings.get(thread.name)), (42, "worker"));
     let process = &found.processes[0];
-    assert_eq!((process.pid, found.strings.get(process.command)), (41, "python3 -m serve"));
+    assert_eq!(
+        (process.pid, found.strings.get(process.command)),
+        (41, "python3 -m serve")
+    );
     let labels = found.labels_of(process.origin.unwrap());
     assert_eq!(labels, "service=api, host=h1, version=1.5, pod=p1, zone=b");
     let squares: f64 = found.gathered.rows.iter().map(|row| row.squares).sum();
@@ -42,7 +51,10 @@ fn frames_come_back_with_what_tells_whose_code_it_is() {
     let folder = Temporary::new("store-frames");
     let store = Folder::new(folder.path());
     let mut given = profile(NINE, &["main"]);
-    let (path, build_id) = (given.strings.intern("/usr/lib/libpython3.12.so"), vec![0xAB, 0x01]);
+    let (path, build_id) = (
+        given.strings.intern("/usr/lib/libpython3.12.so"),
+        vec![0xAB, 0x01],
+    );
     let module = given.modules.push(Module {
         path,
         build_id: build_id.clone(),
@@ -57,23 +69,44 @@ fn frames_come_back_with_what_tells_whose_code_it_is() {
         line: 9,
         ..FrameKey::default()
     };
-    let python = given.frame(FrameKey { function: "f", language: Language::Python, ..FrameKey::default() });
-    let kind = LocationKind::Python { frame: python, column: 5, is_call: true };
+    let python = given.frame(FrameKey {
+        function: "f",
+        language: Language::Python,
+        ..FrameKey::default()
+    });
+    let kind = LocationKind::Python {
+        frame: python,
+        column: 5,
+        is_call: true,
+    };
     let python_at = given.locations.intern(kind, None);
     given.locations.set_frames(python_at, &[python]);
     // `inner` was put into `outer`.
-    let inner = given.frame(FrameKey { inlined: true, ..key("inner", Language::Rust) });
+    let inner = given.frame(FrameKey {
+        inlined: true,
+        ..key("inner", Language::Rust)
+    });
     let outer = given.frame(key("outer", Language::Rust));
-    let native = given.locations.intern(LocationKind::Invented(77), Some(module));
+    let native = given
+        .locations
+        .intern(LocationKind::Invented(77), Some(module));
     given.locations.set_frames(native, &[inner, outer]);
     let waits = given.frame(FrameKey {
         function: "[reads /tmp/a]",
         language: Language::Synthetic,
         ..FrameKey::default()
     });
-    let wait = given.locations.intern(LocationKind::Wait { frame: waits, wait: Wait::Read }, None);
+    let wait = given.locations.intern(
+        LocationKind::Wait {
+            frame: waits,
+            wait: Wait::Read,
+        },
+        None,
+    );
     given.locations.set_frames(wait, &[waits]);
-    let gap = given.locations.intern(LocationKind::Reason(Reason::Broken), None);
+    let gap = given
+        .locations
+        .intern(LocationKind::Reason(Reason::Broken), None);
     let mut at = None;
     for location in [gap, python_at, native, wait] {
         at = Some(given.stacks.intern(at, location));
@@ -84,23 +117,61 @@ fn frames_come_back_with_what_tells_whose_code_it_is() {
     put(&store, &mut writer("api", "h1"), &given);
 
     let found = ask(&store, "").unwrap();
-    assert_eq!(sums(&found), BTreeMap::from([("[broken stack];f;outer;inner;[reads /tmp/a]".to_owned(), PERIOD)]));
-    assert_eq!((found.samples[0].gil, found.samples[0].state), (Gil::Held, State::System));
+    assert_eq!(
+        sums(&found),
+        BTreeMap::from([(
+            "[broken stack];f;outer;inner;[reads /tmp/a]".to_owned(),
+            PERIOD
+        )])
+    );
+    assert_eq!(
+        (found.samples[0].gil, found.samples[0].state),
+        (Gil::Held, State::System)
+    );
     let kinds: Vec<LocationKind> = found
         .stacks
         .locations(found.samples[0].stack)
         .map(|location| found.locations.get(location).kind)
         .collect();
-    assert!(matches!(kinds[0], LocationKind::Wait { wait: Wait::Read, .. }), "{kinds:?}");
-    assert!(matches!(kinds[2], LocationKind::Python { column: 5, is_call: true, .. }), "{kinds:?}");
+    assert!(
+        matches!(
+            kinds[0],
+            LocationKind::Wait {
+                wait: Wait::Read,
+                ..
+            }
+        ),
+        "{kinds:?}"
+    );
+    assert!(
+        matches!(
+            kinds[2],
+            LocationKind::Python {
+                column: 5,
+                is_call: true,
+                ..
+            }
+        ),
+        "{kinds:?}"
+    );
     assert_eq!(kinds[3], LocationKind::Reason(Reason::Broken));
-    let native = found.stacks.locations(found.samples[0].stack).nth(1).unwrap();
+    let native = found
+        .stacks
+        .locations(found.samples[0].stack)
+        .nth(1)
+        .unwrap();
     let native = found.locations.get(native);
     let module = found.modules.get(native.module.unwrap());
-    assert_eq!((module.build_id.clone(), module.role), (build_id, Role::Interpreter));
+    assert_eq!(
+        (module.build_id.clone(), module.role),
+        (build_id, Role::Interpreter)
+    );
     let outer = found.frames.get(native.frames[1]);
     let file = found.files.get(outer.file);
-    assert_eq!((found.strings.get(file.prefix), found.strings.get(file.rest)), ("@std", "x.rs"));
+    assert_eq!(
+        (found.strings.get(file.prefix), found.strings.get(file.rest)),
+        ("@std", "x.rs")
+    );
     assert_eq!((outer.line, outer.language), (9, Language::Rust));
     assert!(found.frames.get(native.frames[0]).inlined);
 }
@@ -114,7 +185,11 @@ fn conditions_choose_and_coarser_answers_have_the_same_sums() {
         label(&mut given, &[("zone", host)]);
         put(&store, &mut writer("api", host), &given);
     }
-    put(&store, &mut writer("web", "h1"), &profile(NINE, &["main;w"; 7]));
+    put(
+        &store,
+        &mut writer("web", "h1"),
+        &profile(NINE, &["main;w"; 7]),
+    );
     let count = |query: &str| ask(&store, query).unwrap().sample_count();
     for (query, wanted) in [
         ("", 15),
@@ -134,7 +209,11 @@ fn conditions_choose_and_coarser_answers_have_the_same_sums() {
     ] {
         assert_eq!(count(query), wanted, "{query}");
         for by in ["thread", "process", "host", "service"] {
-            assert_eq!(count(&format!("{query}&by={by}")), wanted, "{query} by {by}");
+            assert_eq!(
+                count(&format!("{query}&by={by}")),
+                wanted,
+                "{query} by {by}"
+            );
         }
     }
     assert_eq!(ask(&store, "by=service").unwrap().processes.len(), 2);
@@ -149,8 +228,14 @@ fn time_is_cut_at_steps_and_hours() {
     let given = profile(NINE + HOUR - 10_000, &["main;a"; 20]);
     put(&store, &mut writer("api", "h1"), &given);
     let files = store_files(&folder);
-    assert!(files.iter().any(|path| path.contains("hour=09")), "{files:?}");
-    assert!(files.iter().any(|path| path.contains("hour=10")), "{files:?}");
+    assert!(
+        files.iter().any(|path| path.contains("hour=09")),
+        "{files:?}"
+    );
+    assert!(
+        files.iter().any(|path| path.contains("hour=10")),
+        "{files:?}"
+    );
     let count = |rest: &str| ask_times(&store, rest).sample_count();
     assert_eq!(count("from=2026-11-28T09:00&to=2026-11-28T11:00"), 20);
     assert_eq!(count("from=2026-11-28T09:00&to=2026-11-28T10:00"), 10);
@@ -162,12 +247,18 @@ fn time_is_cut_at_steps_and_hours() {
     assert_eq!((whole.samples.len(), whole.has_times()), (1, false));
     let steps = ask_times(&store, "from=2026-11-28T09:00&to=2026-11-28T11:00&step=10s");
     assert_eq!((steps.samples.len(), steps.has_times()), (2, true));
-    assert_eq!(steps.samples[1].time.0 - steps.samples[0].time.0, 10_000_000_000);
+    assert_eq!(
+        steps.samples[1].time.0 - steps.samples[0].time.0,
+        10_000_000_000
+    );
 }
 
 fn store_files(folder: &Temporary) -> Vec<String> {
     let files = profundo_testing::files_below(folder.path());
-    files.iter().map(|path| path.display().to_string()).collect()
+    files
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect()
 }
 
 fn ask_times(store: &Folder, rest: &str) -> Profile {
@@ -194,16 +285,25 @@ fn allocations_and_waits_have_types_of_their_own() {
     let cpu = ask(&store, "type=cpu").unwrap();
     assert_eq!(sums(&cpu), BTreeMap::from([("main;a".to_owned(), PERIOD)]));
     let wall = ask(&store, "type=wall").unwrap();
-    assert_eq!(sums(&wall), BTreeMap::from([("main;a".to_owned(), 5_000_000_000)]));
+    assert_eq!(
+        sums(&wall),
+        BTreeMap::from([("main;a".to_owned(), 5_000_000_000)])
+    );
     assert_eq!(wall.samples[0].state, State::WallWaiting);
     let alloc = ask(&store, "type=alloc").unwrap();
-    assert_eq!(sums(&alloc), BTreeMap::from([("main;alloc".to_owned(), 1_000_000)]));
+    assert_eq!(
+        sums(&alloc),
+        BTreeMap::from([("main;alloc".to_owned(), 1_000_000)])
+    );
     assert_eq!(alloc.heap.sampling, Sampling::Bytes(1000));
     assert!(matches!(alloc.meta.kind, SampleKind::Heap(_)));
     given.meta.kind = SampleKind::Traced;
     let refused = writer("api", "h1").segment(&given, &Stretch::all(&given));
     let refused = refused.unwrap_err().to_string();
-    assert!(refused.ends_with("this profile measures Traced"), "{refused}");
+    assert!(
+        refused.ends_with("this profile measures Traced"),
+        "{refused}"
+    );
 }
 
 #[test]
@@ -235,13 +335,25 @@ fn answers_depend_on_the_store_alone() {
     let store = Folder::new(folder.path());
     for host in 0..9 {
         let stacks = ["main;a", "main;b;c", "main;d"];
-        put(&store, &mut writer(&format!("s{host}"), "h"), &profile(NINE, &stacks));
+        put(
+            &store,
+            &mut writer(&format!("s{host}"), "h"),
+            &profile(NINE, &stacks),
+        );
     }
     let query = |threads| {
         let text = "f?from=2026-11-28T06:00&to=2026-11-28T13:00";
         let query = profundo_store::Query::parse(text, NINE).unwrap();
         let profile = profundo_store::answer(&store, &query, threads).unwrap();
-        format!("{:?}", (&profile.samples, &profile.gathered, sums(&profile), profile.processes))
+        format!(
+            "{:?}",
+            (
+                &profile.samples,
+                &profile.gathered,
+                sums(&profile),
+                profile.processes
+            )
+        )
     };
     let one = query(1);
     for threads in [1, 2, 5] {
@@ -251,7 +363,12 @@ fn answers_depend_on_the_store_alone() {
 
 /// Samples as `(second, function names, weight, state)`.
 fn samples() -> impl Strategy<Value = Vec<(u64, Vec<u8>, u64, bool)>> {
-    let sample = (0..8000_u64, prop::collection::vec(0..6_u8, 1..7), 1..4 * PERIOD, any::<bool>());
+    let sample = (
+        0..8000_u64,
+        prop::collection::vec(0..6_u8, 1..7),
+        1..4 * PERIOD,
+        any::<bool>(),
+    );
     prop::collection::vec(sample, 1..60)
 }
 

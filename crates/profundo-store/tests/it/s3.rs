@@ -21,15 +21,28 @@ struct Server {
 impl Server {
     /// `None`, with a word, where moto is not installed.
     fn start() -> Option<Self> {
-        let python = std::env::var("PROFUNDO_STORE_PYTHON").unwrap_or_else(|_| "python3".to_owned());
-        let found = Command::new(&python).args(["-c", "import moto.server, flask"]).output();
+        let python =
+            std::env::var("PROFUNDO_STORE_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+        let found = Command::new(&python)
+            .args(["-c", "import moto.server, flask"])
+            .output();
         if !found.is_ok_and(|output| output.status.success()) {
             profundo_testing::skip(&format!("{python} has no server of moto"));
             return None;
         }
-        let port = TcpListener::bind("127.0.0.1:0").and_then(|one| one.local_addr()).ok()?.port();
+        let port = TcpListener::bind("127.0.0.1:0")
+            .and_then(|one| one.local_addr())
+            .ok()?
+            .port();
         let child = Command::new(&python)
-            .args(["-m", "moto.server", "-H", "127.0.0.1", "-p", &port.to_string()])
+            .args([
+                "-m",
+                "moto.server",
+                "-H",
+                "127.0.0.1",
+                "-p",
+                &port.to_string(),
+            ])
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
@@ -37,7 +50,10 @@ impl Server {
         let server = Self { child, port };
         let start = Instant::now();
         while server.make_bucket().is_err() {
-            assert!(start.elapsed() < Duration::from_secs(60), "moto does not answer");
+            assert!(
+                start.elapsed() < Duration::from_secs(60),
+                "moto does not answer"
+            );
             std::thread::sleep(Duration::from_millis(100));
         }
         Some(server)
@@ -75,14 +91,19 @@ impl Drop for Server {
 
 #[test]
 fn a_bucket_is_a_store() {
-    let Some(server) = Server::start() else { return };
+    let Some(server) = Server::start() else {
+        return;
+    };
     let store = server.store("prod");
     assert_eq!(store.list("").unwrap(), []);
     store.put("a/one", b"12345").unwrap();
     assert!(store.put_new("a/two", b"x").unwrap());
     assert!(!store.put_new("a/two", b"yy").unwrap());
     assert_eq!(&store.read("a/one", 1..3).unwrap()[..], b"23");
-    assert!(matches!(store.read("a/none", 0..1), Err(Error::Gone { .. })));
+    assert!(matches!(
+        store.read("a/none", 0..1),
+        Err(Error::Gone { .. })
+    ));
     assert_eq!(store.list("a/").unwrap().len(), 2);
     store.delete("a/one").unwrap();
     store.delete("a/one").unwrap();
@@ -99,17 +120,37 @@ fn a_bucket_is_a_store() {
     assert_eq!(sums(&ask(&store, "service=api").unwrap()), wanted);
     // Another prefix is another store.
     assert_eq!(ask(&server.store("test"), "").unwrap().sample_count(), 0);
-    assert_eq!(join(&store, &Joining::at(NINE + 2 * HOUR)).unwrap().segments, 2);
+    assert_eq!(
+        join(&store, &Joining::at(NINE + 2 * HOUR))
+            .unwrap()
+            .segments,
+        2
+    );
     assert!(sweep(&store).unwrap() > 0);
-    assert_eq!(sums(&ask(&store, "service=api&host=h1&host=h2").unwrap()), wanted);
+    assert_eq!(
+        sums(&ask(&store, "service=api&host=h1&host=h2").unwrap()),
+        wanted
+    );
     assert_eq!(plain_count(&store), 6);
-    retain(&store, &Limits { age: Some(HOUR), bytes: None }, NINE + 9 * HOUR).unwrap();
+    retain(
+        &store,
+        &Limits {
+            age: Some(HOUR),
+            bytes: None,
+        },
+        NINE + 9 * HOUR,
+    )
+    .unwrap();
     assert_eq!(store.list("").unwrap(), []);
 }
 
 #[test]
 fn a_server_that_is_away_is_told_in_time() {
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port();
     let settings = AmazonS3Builder::new()
         .with_endpoint(format!("http://127.0.0.1:{port}"))
         .with_allow_http(true)

@@ -51,7 +51,10 @@ fn beyond_the_bound_the_oldest_samples_go_and_are_counted() {
     }
     let dropped = spool.dropped();
     assert!((2..9).contains(&dropped.segments), "{dropped:?}");
-    assert_eq!((dropped.samples, dropped.definitions), (dropped.segments * 2, 0));
+    assert_eq!(
+        (dropped.samples, dropped.definitions),
+        (dropped.segments * 2, 0)
+    );
     drop(spool);
     let mut spool = Spool::open(folder.join("spool"), bound).unwrap();
     assert_eq!(spool.dropped(), dropped);
@@ -59,7 +62,10 @@ fn beyond_the_bound_the_oldest_samples_go_and_are_counted() {
     let found = ask(&store, "").unwrap();
     assert_eq!(found.sample_count(), 18 - dropped.samples);
     // The first segment had the definitions of all.
-    assert_eq!(sums(&found).keys().collect::<Vec<_>>(), ["main;a", "main;b"]);
+    assert_eq!(
+        sums(&found).keys().collect::<Vec<_>>(),
+        ["main;a", "main;b"]
+    );
 }
 
 #[test]
