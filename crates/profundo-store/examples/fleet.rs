@@ -202,7 +202,7 @@ fn label(service: u32, host: usize, texts: &mut Texts) -> LabelRow {
     let mut row = LabelRow {
         service,
         host: texts.add(&format!("host{host}")),
-        version: texts.add(if host % 5 == 0 { "1.5" } else { "1.4" }),
+        version: texts.add(if host.is_multiple_of(5) { "1.5" } else { "1.4" }),
         pid: 1000 + host as i64,
         command: texts.add("python3 -m serve"),
         tid: 1000 + host as i64,

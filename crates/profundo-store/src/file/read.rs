@@ -268,9 +268,35 @@ impl Group<'_> {
 
     /// Ids.
     pub fn ids(&self, name: &'static str, rows: Range<usize>) -> Result<Vec<Id>, Error> {
+        /// So many at a time stay in the processor's cache.
+        const BATCH: usize = 2048;
         let at = self.place(name, Physical::FIXED_LEN_BYTE_ARRAY)?;
-        let values = self.flat::<FixedLenByteArrayType>(name, at, rows)?;
-        values.iter().map(|value| self.id(value)).collect()
+        let descriptor = self.metadata.column(at).column_descr_ptr();
+        if descriptor.max_def_level() > 0 {
+            let values = self.flat::<FixedLenByteArrayType>(name, at, rows)?;
+            return values.iter().map(|value| self.id(value)).collect();
+        }
+        let length = rows.len();
+        let ids = guarded(&self.file.path, || {
+            let mut reader = self.reader::<FixedLenByteArrayType>(at)?;
+            reader.skip_records(rows.start)?;
+            let (mut ids, mut values) = (Vec::new(), Vec::new());
+            while ids.len() < length {
+                let wanted = BATCH.min(length - ids.len());
+                values.clear();
+                let (read, ..) = reader.read_records(wanted, None, None, &mut values)?;
+                if read == 0 {
+                    break;
+                }
+                ids.extend(values.iter().map(|value| id_of(value)));
+            }
+            Ok(ids)
+        })?;
+        if ids.len() != length {
+            return Err(self.file.damaged("a column is shorter than its row group"));
+        }
+        let ids: Option<Vec<Id>> = ids.into_iter().collect();
+        ids.ok_or_else(|| self.file.damaged("an id of another length"))
     }
 
     /// Lists of numbers.
@@ -297,9 +323,7 @@ impl Group<'_> {
     }
 
     fn id(&self, value: &FixedLenByteArray) -> Result<Id, Error> {
-        let bytes = <[u8; 16]>::try_from(value.data());
-        let bytes = bytes.map_err(|_| self.file.damaged("an id of another length"))?;
-        Ok(Id::from_be_bytes(bytes))
+        id_of(value).ok_or_else(|| self.file.damaged("an id of another length"))
     }
 
     fn text(&self, bytes: &[u8], texts: &mut Texts) -> Result<Text, Error> {
@@ -458,6 +482,10 @@ impl Group<'_> {
             false => Err(self.file.damaged("a column is shorter than its row group")),
         }
     }
+}
+
+fn id_of(value: &FixedLenByteArray) -> Option<Id> {
+    Some(Id::from_be_bytes(value.data().try_into().ok()?))
 }
 
 fn place_of(group: &RowGroupMetaData, name: &str) -> Option<usize> {

@@ -296,7 +296,8 @@ pub(super) fn together(query: &Query, parts: Vec<Sums>) -> Sums {
     let mut all = Sums::default();
     let mut groups: FxHashMap<LabelRow, u32> = FxHashMap::default();
     let most = parts.iter().map(|part| part.rows.len()).sum();
-    let (mut places, mut stacks) = (FxHashMap::default(), FxHashSet::default());
+    let mut places: FxHashMap<Key, usize> = FxHashMap::default();
+    let mut stacks: FxHashSet<Id> = FxHashSet::default();
     if !is_one {
         places.reserve(most);
     }
