@@ -6,8 +6,8 @@ use twox_hash::{XxHash3_64, XxHash3_128};
 /// The id of a stack: XXH3 with 128 bits.
 pub type Id = u128;
 
-/// The id of a frame: XXH3 with 64 bits. Frames are far fewer than stacks, and stand in each of them
-/// many times.
+/// The id of a frame: XXH3 with 64 bits. Frames are far fewer than stacks, and each of them stands
+/// in many stacks.
 pub type FrameId = i64;
 
 /// The id of a stack without frames.

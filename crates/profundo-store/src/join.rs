@@ -247,9 +247,9 @@ impl Definitions<'_> {
     }
 }
 
-/// Removes segments that joined files have replaced. Readers that list files by themselves may still
-/// read these: some minutes between [`join`] and [`sweep`] let them finish. Returns the number of
-/// removed files.
+/// Removes segments that joined files have replaced. Readers that list files by themselves may
+/// still read these: some minutes between [`join`] and [`sweep`] let them finish. Returns the
+/// number of removed files.
 pub fn sweep(store: &dyn Store) -> Result<u64, Error> {
     let mut removed = 0;
     // Samples first: a definition stays as long as what refers to it.

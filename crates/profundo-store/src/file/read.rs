@@ -288,7 +288,7 @@ impl Group<'_> {
                 if read == 0 {
                     break;
                 }
-                ids.extend(values.iter().map(|value| id_of(value)));
+                ids.extend(values.iter().map(id_of));
             }
             Ok(ids)
         })?;

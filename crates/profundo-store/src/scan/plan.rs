@@ -90,8 +90,8 @@ pub(super) fn parts(store: &dyn Store, query: &Query) -> Result<Vec<Part>, Error
     Ok(parts)
 }
 
-/// The numbers of the segments that joined files replace. A joined file that cannot be read replaces
-/// none, as its rows cannot be read either.
+/// The numbers of the segments that joined files replace. A joined file that cannot be read
+/// replaces none, as its rows cannot be read either.
 pub(crate) fn replaced_by<T: Table>(
     store: &dyn Store,
     joined: &[Entry],

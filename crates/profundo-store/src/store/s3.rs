@@ -1,4 +1,5 @@
-//! An object store that speaks S3. One request writes an object, so it is there whole or not at all.
+//! An object store that speaks S3. One request writes an object, so it is there whole or not at
+//! all.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -111,7 +111,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 3] = [Self::Cpu, Self::Wall, Self::Alloc];
 
     /// The word in the column `type` and in queries.

@@ -231,7 +231,8 @@ impl Writer {
         Ok(Segment { files, samples })
     }
 
-    /// Forgets hours that no further segment belongs to. One that does writes its definitions again.
+    /// Forgets hours that no further segment belongs to. One that does writes its definitions
+    /// again.
     fn forget_before(&mut self, hour: i64) {
         self.written
             .retain(|(partition, _), _| partition.hour >= hour);

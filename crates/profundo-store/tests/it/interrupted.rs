@@ -141,8 +141,8 @@ fn retention_goes_on_after_any_step() {
 /// The folder of the child below, and the number of its first segment.
 const CHILD: &str = "PROFUNDO_STORE_CHILD";
 
-/// The child of [`a_killed_writer_loses_and_doubles_nothing`]: writes a segment after the other, and
-/// says so when it is safe.
+/// The child of [`a_killed_writer_loses_and_doubles_nothing`]: writes one segment after the other,
+/// and says so when it is safe.
 #[test]
 fn child_that_is_killed() {
     let Ok(given) = std::env::var(CHILD) else {

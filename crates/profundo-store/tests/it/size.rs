@@ -27,8 +27,8 @@ impl Chance {
     }
 }
 
-/// A busy machine of two cores with 200 processes, for this number of seconds at 97 Hz. Each process
-/// has its own 300 stacks of 10 to 40 frames, of which few take most of the time.
+/// A busy machine of two cores with 200 processes, for this number of seconds at 97 Hz. Each
+/// process has its own 300 stacks of 10 to 40 frames, of which few take most of the time.
 fn machine(seconds: u64) -> Profile {
     let mut profile = Profile::default();
     profile.meta.started_at_unix = NINE as u64 * 1_000_000;
