@@ -2,7 +2,7 @@
 //! time.
 //!
 //! A [`Writer`] makes a [`Segment`] of a stretch of a profile, a few files, which a store takes as
-//! they are. [`join`] joins the files of an hour. A [`Query`] gives back a profile that every
+//! they are. [`join()`] joins the files of an hour. A [`Query`] gives back a profile that every
 //! report takes.
 //!
 //! It is no database and no server: files lie in a folder or an object store, and other tools read

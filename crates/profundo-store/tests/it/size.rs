@@ -123,41 +123,39 @@ fn machine(seconds: u64) -> Profile {
 
 #[test]
 fn a_sample_takes_at_most_20_bytes() {
-    let seconds = 3600;
+    let (seconds, length) = (3600, 60);
     let given = machine(seconds);
-    for length in [60] {
-        let mut writer = writer("machine", "h1");
-        let mut bytes = [0_u64; TABLES.len()];
-        let mut samples = 0;
-        for start in (0..seconds).step_by(length as usize) {
-            let at = |second: u64| Nanos(second * 1_000_000_000);
-            let stretch = Stretch {
-                time: at(start)..at(start + length),
-                ..Stretch::all(&given)
-            };
-            let segment = writer.segment(&given, &stretch).unwrap();
-            samples += segment.samples;
-            for file in &segment.files {
-                let table = TABLES
-                    .iter()
-                    .position(|table| file.path.contains(&format!("/{table}/")));
-                bytes[table.unwrap()] += file.bytes.len() as u64;
-            }
+    let mut writer = writer("machine", "h1");
+    let mut bytes = [0_u64; TABLES.len()];
+    let mut samples = 0;
+    for start in (0..seconds).step_by(length as usize) {
+        let at = |second: u64| Nanos(second * 1_000_000_000);
+        let stretch = Stretch {
+            time: at(start)..at(start + length),
+            ..Stretch::all(&given)
+        };
+        let segment = writer.segment(&given, &stretch).unwrap();
+        samples += segment.samples;
+        for file in &segment.files {
+            let table = TABLES
+                .iter()
+                .position(|table| file.path.contains(&format!("/{table}/")));
+            bytes[table.unwrap()] += file.bytes.len() as u64;
         }
-        assert_eq!(samples, given.samples.len() as u64);
-        let each = bytes.map(|bytes| bytes as f64 / samples as f64);
-        let sum: f64 = each.iter().sum();
-        let tables = TABLES
-            .iter()
-            .zip(each)
-            .map(|(table, bytes)| format!("{table} {bytes:.2}"));
-        let stacks = given.stacks.len();
-        let text = format!(
-            "{samples} samples, {stacks} nodes; segments of {length} s: {sum:.2} bytes: {}",
-            tables.collect::<Vec<_>>().join(", ")
-        );
-        // `--nocapture` shows it.
-        let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("{text}\n").as_bytes());
-        assert!(sum <= 20.0, "{text}");
     }
+    assert_eq!(samples, given.samples.len() as u64);
+    let each = bytes.map(|bytes| bytes as f64 / samples as f64);
+    let sum: f64 = each.iter().sum();
+    let tables = TABLES
+        .iter()
+        .zip(each)
+        .map(|(table, bytes)| format!("{table} {bytes:.2}"));
+    let stacks = given.stacks.len();
+    let text = format!(
+        "{samples} samples, {stacks} nodes; segments of {length} s: {sum:.2} bytes: {}",
+        tables.collect::<Vec<_>>().join(", ")
+    );
+    // `--nocapture` shows it.
+    let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("{text}\n").as_bytes());
+    assert!(sum <= 20.0, "{text}");
 }
