@@ -207,6 +207,11 @@ const ARROWS: &[Row] = &[
         may_use: &[],
     },
     Row {
+        name: "profundo-store",
+        idea: "the profiles of a fleet as Parquet: segments written whole or not at all, scanned by service and time",
+        may_use: &["profundo-model", "profundo-analysis"],
+    },
+    Row {
         name: "profundo",
         idea: "the library's face: macros, settings, data, tasks, peek, the recording allocator",
         may_use: &[
