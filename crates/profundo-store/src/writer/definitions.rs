@@ -1,8 +1,6 @@
 //! The definitions behind samples: threads, stacks and frames of a profile, with their ids.
 
-use profundo_model::{
-    Language, LocationId, LocationKind, Origin, ProcessId, Profile, StackId, ThreadId,
-};
+use profundo_model::{Language, LocationId, LocationKind, ProcessId, Profile, StackId, ThreadId};
 use rustc_hash::FxHashMap;
 
 use super::{Identity, Rows, Written};
@@ -40,11 +38,9 @@ impl<'p> Definitions<'p> {
     pub(super) fn label_of(&mut self, thread: ThreadId) -> &Identity {
         let process = self.profile.threads.get(thread).process;
         let (profile, general) = (self.profile, self.identity);
-        self.processes.entry(process).or_insert_with(|| {
-            let origin = profile.origin_of(process);
-            let origin = origin.map(|origin| &profile.origins[origin.index()]);
-            identity_of(profile, general, origin)
-        })
+        self.processes
+            .entry(process)
+            .or_insert_with(|| identity_of(profile, general, process))
     }
 
     /// The service and the series of a thread, which is defined if it is not yet.
@@ -157,11 +153,10 @@ impl<'p> Definitions<'p> {
     }
 }
 
-/// What is known of a process of this origin.
-fn identity_of(profile: &Profile, general: &Identity, origin: Option<&Origin>) -> Identity {
+/// What is known of a process.
+fn identity_of(profile: &Profile, general: &Identity, process: ProcessId) -> Identity {
     let mut identity = general.clone();
-    let labels = origin.map_or(&[][..], |origin| &origin.labels);
-    for &(key, value) in labels {
+    for (key, value) in profile.all_labels_of(process) {
         let (key, value) = (
             profile.strings.get(key),
             profile.strings.get(value).to_owned(),

@@ -26,8 +26,9 @@ use definitions::Definitions;
 pub(crate) use definitions::language_of;
 pub(crate) use spans::{path_of, read_path, unescaped};
 
-/// What is known of all samples of a writer. Labels of a process's origin take the place of these:
-/// `service`, `host`, `version`, `container` and `pod` by their keys, others beside them.
+/// What is known of all samples of a writer. Labels of a process and of its recording take the
+/// place of these: `service`, `host`, `version`, `container` and `pod` by their keys, others beside
+/// them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Identity {
     /// The service.
