@@ -382,7 +382,7 @@ pub const BARE: &[(&str, &str, &str)] = &[
 ];
 
 /// Pages whose blocks of text are formats and no screens.
-pub const FORMATS: &[&str] = &["docs/file-format.md", "docs/json.md"];
+pub const FORMATS: &[&str] = &["docs/file-format.md", "docs/fleet.md", "docs/json.md"];
 
 /// Code in sentences that looks like a command and is none.
 pub const NO_COMMANDS: &[&str] = &["profundo itself"];
