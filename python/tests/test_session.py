@@ -59,7 +59,7 @@ one(); two()
 kept = _profile.Kept()
 whole = _profile.load(live.stop(kept))
 shares = {row.function: row.total_share for row in whole.functions}
-print(0.7 < shares["one"] < 0.8, 0.2 < shares["two"] < 0.3)
+print(0.65 < shares["one"] < 0.85, 0.15 < shares["two"] < 0.35)
 print(0.35 < whole.cpu_time < 0.6, whole.quality.samples > 100)
 """
         )
