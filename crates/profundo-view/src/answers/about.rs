@@ -196,6 +196,7 @@ fn recording(profile: &Profile, path: String, is_growing: bool) -> Recording {
         command: profile
             .processes
             .first()
+            .filter(|_| !profile.meta.is_of_machine)
             .map(|process| text(process.command)),
         started_unix_seconds: seconds(profile.meta.started_at_unix),
         duration_seconds: seconds(profile.meta.duration.0)
