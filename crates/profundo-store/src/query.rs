@@ -7,7 +7,7 @@ use crate::names::days_of;
 use crate::table::Kind;
 use crate::writer::unescaped;
 
-/// The size of what is told apart in the answer.
+/// The rows of the answer: one for each thread, process, host or service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum By {
     /// Threads.
@@ -54,9 +54,9 @@ pub struct Query {
     pub to: i64,
     /// The measured quantity.
     pub kind: Kind,
-    /// The size of what is told apart.
+    /// The rows of the answer.
     pub by: By,
-    /// The length of the steps of time that are told apart, in milliseconds.
+    /// The length of a step of time in the answer, in milliseconds.
     pub step: Option<i64>,
 }
 

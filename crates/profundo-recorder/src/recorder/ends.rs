@@ -57,7 +57,10 @@ impl Recorder {
     /// Ends a program: takes its last samples, emits what is known of it, and frees its ring.
     pub(super) fn end_program(&mut self, key: u32, how: HowEnded, sink: &mut dyn FnMut(Event<'_>)) {
         let core = &mut self.core;
-        if let Some(program) = core.processes.programs.get(&key) {
+        // What waits under the number of a replaced program is of the next one.
+        if let Some(program) = core.processes.programs.get(&key)
+            && !program.is_over
+        {
             let pid = program.pid;
             self.outside.record_waiting(Some(pid), core, sink);
         }

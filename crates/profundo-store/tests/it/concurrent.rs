@@ -36,7 +36,7 @@ fn a_reader_sees_each_row_once_while_segments_are_joined() {
             }
             is_over.store(true, Ordering::SeqCst);
         });
-        // Two joiners, of which one is told so in time or not.
+        // Two joiners run at once. One may find that the other has joined already.
         for _ in 0..2 {
             scope.spawn(|| {
                 while !is_over.load(Ordering::SeqCst) {

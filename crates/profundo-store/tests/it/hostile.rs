@@ -1,4 +1,4 @@
-//! Files that are damaged, or nobody's: an answer says so, and nothing panics or grows.
+//! Damaged and foreign files: the answer has a note, and reading neither panics nor grows.
 
 use profundo_store::names::Partition;
 use profundo_store::table::{LabelRow, TABLES};
