@@ -25,8 +25,13 @@ export interface AboutSnapshot {
 }
 
 export interface AboutRecording {
+  /** The name of the file; the services of a query. */
   name: string;
   path: string;
+  /** The file's name, or a query, as a word for a shell. */
+  word: string;
+  /** Whether it is a store's answer to a query. */
+  is_answer: boolean;
   command: string | null;
   /** When it was begun, and how long it is. */
   started_unix_seconds: number | null;

@@ -88,7 +88,7 @@ export function App() {
           To the content
         </a>
         <span class="brand">profundo</span>
-        <span class="command" title={recording?.command ?? ""}>
+        <span class="command" title={recording?.command ?? recording?.word ?? ""}>
           {framedBy("title") || (known?.recordings.length === 1 ? shortCommand(recording) : names)}
         </span>
         {recording !== undefined && <Export recording={recording} />}

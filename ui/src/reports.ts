@@ -13,6 +13,7 @@ export interface Header {
 
 export interface Recording {
   command: string | null;
+  query?: Query;
   measures: string;
   event?: string;
   engine: string;
@@ -27,6 +28,7 @@ export interface Recording {
   cpu_sampled_share: number | null;
   cpu_missing: CpuMissing | null;
   missing: Missing[];
+  of_machine?: boolean;
   processes: number;
   threads: number;
   samples: number;
@@ -45,6 +47,13 @@ export interface Recording {
   notes: string[];
   merged?: Merged[];
   cells?: Cell[];
+}
+
+export interface Query {
+  text: string;
+  title: string;
+  rest: string;
+  counted: string[];
 }
 
 export interface Cell {
@@ -122,6 +131,7 @@ export interface Selection {
   system_share: number;
   waiting_share?: number;
   unreadable_share?: number;
+  cpus?: number;
   garbage_share?: number;
   share_margin: number | null;
   intervals_from?: string;
@@ -319,6 +329,7 @@ export interface Process {
   command: string;
   parent: number | null;
   runtime: string | null;
+  labels?: Label[];
   started_seconds: number | null;
   ended_seconds: number | null;
   exit_code: number | null;
@@ -1934,6 +1945,48 @@ export interface Difference {
   change_high: number;
   p: number;
   changed: boolean;
+}
+
+export interface Regressions {
+  profundo: Header;
+  asked: string;
+  at_least_share: number;
+  false_alarms_share: number;
+  functions: Grown[];
+  callers: Grown[];
+  functions_left_out: number;
+  services: ServiceVersions[];
+}
+
+export interface Grown {
+  service: string;
+  version_before: string;
+  version_after: string;
+  function: string;
+  at: string;
+  share_before: number;
+  share_after: number;
+  change_share: number;
+  low_share: number;
+  high_share: number;
+  p: number;
+  cpus: number;
+}
+
+export interface ServiceVersions {
+  service: string;
+  version_before: string | null;
+  version_after: string | null;
+  replicas: string | null;
+  replicas_before: number | null;
+  replicas_after: number | null;
+  samples_before: number | null;
+  samples_after: number | null;
+  cpus_before: number | null;
+  cpus_after: number | null;
+  common_factor: number | null;
+  functions: number | null;
+  why_not: string | null;
 }
 
 export interface Doctor {

@@ -19,13 +19,16 @@ const COVERAGE: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-l
 /// How long each target runs.
 #[derive(Debug, Clone, Copy)]
 pub enum Length {
+    /// All of them together, in seconds, and always through the same inputs: what passed once
+    /// passes again.
+    Repeatable(u64),
     /// All of them together, in seconds.
     Seconds(u64),
     /// Each of them, in inputs.
     Runs(u64),
 }
 
-/// `cargo xtask fuzz [--seconds N | --runs N] [TARGET…]`.
+/// `cargo xtask fuzz [--seconds N | --repeatable N | --runs N] [TARGET…]`.
 pub fn run(root: &Path, arguments: &[&str]) -> Result<bool> {
     let (mut length, mut names) = (Length::Seconds(300), Vec::new());
     let mut rest = arguments.iter();
@@ -36,6 +39,7 @@ pub fn run(root: &Path, arguments: &[&str]) -> Result<bool> {
         };
         match argument {
             "--seconds" => length = Length::Seconds(number()?),
+            "--repeatable" => length = Length::Repeatable(number()?),
             "--runs" => length = Length::Runs(number()?),
             _ if argument.starts_with('-') => bail!("{argument} is not known"),
             name => names.push(name),
@@ -58,7 +62,7 @@ pub fn fuzz(root: &Path, length: Length, names: &[&str]) -> Result<Tally> {
     let mut tally = Tally::default();
     for name in &chosen {
         let limit = match length {
-            Length::Seconds(all) => {
+            Length::Seconds(all) | Length::Repeatable(all) => {
                 format!("-max_total_time={}", (all / chosen.len() as u64).max(1))
             }
             Length::Runs(runs) => format!("-runs={runs}"),
@@ -67,6 +71,9 @@ pub fn fuzz(root: &Path, length: Length, names: &[&str]) -> Result<Tally> {
         let mut command = Command::new(&program);
         if let Some(folder) = name.strip_prefix("import:") {
             command.env("PROFUNDO_SEEDS", root.join(SEEDS).join(folder));
+        }
+        if let Length::Repeatable(_) = length {
+            command.arg("-seed=1");
         }
         let output = command
             .args([

@@ -54,9 +54,9 @@ tasks:
           strace, gcc and python3; a repeated call goes on where the last one ended
   figures [NAME…]
           the benchmarks, and what misses its target: for a machine that does nothing else
-  fuzz [--seconds N | --runs N] [TARGET…]
+  fuzz [--seconds N | --repeatable N | --runs N] [TARGET…]
           every reader of foreign bytes with inputs of libFuzzer's: all targets for 300 seconds together, or each
-          for N inputs; `import:pprof` is the reader of that format
+          for N inputs; with `--repeatable` always the same inputs; `import:pprof` is the reader of that format
   kills [--rounds N] [--seed N] [--jobs N] [NAME…]
           SIGKILL for the recorder or the program at random moments, in 10000 short runs; needs root; a repeated
           call goes on where the last one ended

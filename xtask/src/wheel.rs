@@ -15,7 +15,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::dist::{graph, notices};
-use crate::metadata;
+use crate::metadata::{self, cargo};
 use crate::processor::Processor;
 use crate::test::tally::Tally;
 use crate::tools::{self, Tools};
@@ -63,8 +63,6 @@ enum Purpose {
     /// Looking into the wheel and using it. Its code is a superset of the published wheel's, so the
     /// glibc that it needs is enough for both.
     Testing,
-    /// Using what is built from the source distribution.
-    TestingSources,
 }
 
 impl Purpose {
@@ -76,11 +74,6 @@ impl Purpose {
                 ("CARGO_PROFILE_DIST_LTO", "off"),
                 ("CARGO_PROFILE_DIST_CODEGEN_UNITS", "16"),
                 ("CARGO_PROFILE_DIST_OPT_LEVEL", "1"),
-            ],
-            Self::TestingSources => &[
-                ("CARGO_PROFILE_DIST_LTO", "off"),
-                ("CARGO_PROFILE_DIST_CODEGEN_UNITS", "256"),
-                ("CARGO_PROFILE_DIST_OPT_LEVEL", "0"),
             ],
         }
     }
@@ -122,7 +115,8 @@ fn published(root: &Path, target: PathBuf, wanted: &Wanted) -> Result<Tally> {
     Ok(tally)
 }
 
-/// The step of `cargo xtask test`: the wheel and what the source distribution gives, in minutes.
+/// The step of `cargo xtask test`, in minutes: the wheel, and whether the source distribution is
+/// complete.
 pub fn quick(root: &Path, target: &Path) -> Result<Tally> {
     let mut tally = Tally::default();
     let folder = target.join("wheel");
@@ -135,7 +129,7 @@ pub fn quick(root: &Path, target: &Path) -> Result<Tally> {
             return Ok(tally);
         }
     };
-    let mut build = Build {
+    let build = Build {
         root,
         triple: TARGET,
         folder: &folder,
@@ -146,9 +140,7 @@ pub fn quick(root: &Path, target: &Path) -> Result<Tally> {
     };
     let wheel = build.wheel()?;
     build.check(&wheel, &mut tally)?;
-    build.purpose = Purpose::TestingSources;
-    build.target = folder.join("testing-sources");
-    build.check_sources(&mut tally)?;
+    build.check_that_sources_compile(target, &mut tally)?;
     Ok(tally)
 }
 
@@ -206,6 +198,8 @@ impl Build<'_> {
             self.triple,
             "--compatibility",
             COMPATIBILITY,
+            "--compression-level",
+            "9",
         ];
         let place = self.root.join(LIBRARY);
         let beside = place.parent().context("a file has a folder")?;
@@ -249,6 +243,27 @@ impl Build<'_> {
         let sources = self.sources()?;
         println!("{}", sources.display());
         install::check_sources(&sources, self.folder, tally, |pip| self.prepare(pip))
+    }
+
+    /// Unpacks the source distribution and looks whether a file is missing that the compiler needs.
+    /// `target` has the dependencies of other checks already.
+    fn check_that_sources_compile(&self, target: &Path, tally: &mut Tally) -> Result<()> {
+        let sources = self.sources()?;
+        println!("{}", sources.display());
+        let unpacked = self.folder.join("sdist/unpacked");
+        let mut python = self.tools.command("python");
+        python.args(["-m", "tarfile", "--extract"]).arg(&sources);
+        tools::done(python.arg(&unpacked))?;
+        let mut check = cargo();
+        // The distribution has fewer crates than its lock file.
+        check.args(["check", "--quiet", "--package", "profundo-cli"]);
+        check.current_dir(only(&unpacked, "")?);
+        let done = tools::done(check.env("CARGO_TARGET_DIR", target));
+        if let Err(error) = &done {
+            println!("{error:#}");
+        }
+        tally.check("the source distribution", done.is_ok());
+        Ok(())
     }
 
     fn sources(&self) -> Result<PathBuf> {

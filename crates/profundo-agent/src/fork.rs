@@ -1,17 +1,29 @@
 //! Forks: a child is a process of its own, with a ring of its own ([`child`]). Most children
 //! execute another program at once, so they defer their entry: [`deferred`].
 
-use core::ptr;
+use core::ffi::{c_int, c_void};
+use core::sync::atomic::{AtomicBool, Ordering};
+use core::{mem, ptr};
 
 use profundo_probe::urgent;
 
 use crate::home::{self, Home, Whose, home};
-use crate::symbols::gate;
+use crate::symbols::{self, gate};
 use crate::{child, deferral, deferred, hello, lifecycle, next_symbols, session};
 
-/// Registers for each fork with the C library.
+/// `__register_atfork`: the functions before the fork, and in the parent and the child after it.
+type Register = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_void, *mut c_void) -> c_int;
+
+/// Registers for each fork with the C library, once.
+///
+/// In a program that runs, this comes before the first visit of the loaded files ([`gate`]), and
+/// forks that have begun before have time to end: the command waits after the agent is loaded.
 pub fn watch() {
+    static IS_DONE: AtomicBool = AtomicBool::new(false);
     home::set_entry(enter_met);
+    if IS_DONE.swap(true, Ordering::Relaxed) {
+        return;
+    }
     unsafe extern "C" fn in_child() {
         gate::after_fork();
         let forked = home().filter(|home| home.whose() == Whose::Copied);
@@ -22,7 +34,10 @@ pub fn watch() {
     let (before, after) = (gate::before_fork as *mut _, gate::after_fork as *mut _);
     // SAFETY: the functions may be called at any fork, and stay.
     unsafe {
-        if let Some(register) = next_symbols::__register_atfork() {
+        if let Some(register) = symbols::of_c_library(c"__register_atfork") {
+            let register = mem::transmute::<usize, Register>(register);
+            register(before, after, in_child as *mut _, ptr::null_mut());
+        } else if let Some(register) = next_symbols::__register_atfork() {
             register(before, after, in_child as *mut _, ptr::null_mut());
         } else if let Some(register) = next_symbols::pthread_atfork() {
             register(before, after, in_child as *mut _);

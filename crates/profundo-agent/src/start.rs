@@ -29,6 +29,12 @@ static PHASE: AtomicU32 = AtomicU32::new(phase::BEFORE);
 static CONSTRUCTOR: extern "C" fn(c_int, *const *const c_char, *const *const c_char) = constructor;
 
 extern "C" fn constructor(count: c_int, words: *const *const c_char, _: *const *const c_char) {
+    if symbols::comes_late() {
+        // Other threads run, and may be about to fork: nothing is looked up yet.
+        fork::watch();
+        PHASE.store(phase::AFTER, Ordering::Relaxed);
+        return;
+    }
     let arguments = match c_library::passes_arguments() {
         true => Arguments::Given {
             count: usize::try_from(count).unwrap_or(0),

@@ -33,6 +33,16 @@ pub fn nearest<'a>(
     found.into_iter().map(|near| near.2).take(most).collect()
 }
 
+/// The word nearest to a requested one that is missing; `None` where none can have been meant.
+pub fn nearest_word<'a>(asked: &str, words: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let asked = letters(asked);
+    let near = words.into_iter().filter_map(|word| {
+        let off = edits(&asked, &letters(word));
+        (off <= asked.len().div_ceil(3)).then_some((off, word))
+    });
+    near.min().map(|(_, word)| word)
+}
+
 /// The weight of each function's stacks, by its name.
 fn weights(profile: &Profile, selection: &Selection, shown: Shown) -> FxHashMap<StringId, u64> {
     let sieve = Sieve::new(profile, shown);
@@ -111,6 +121,14 @@ mod tests {
         let all = Selection::new(&profile, &Filter::default());
         let found = nearest(&profile, &all, &asked.into(), Shown::ALL, 3);
         assert_eq!(found, expected, "{asked}");
+    }
+
+    #[test]
+    fn a_word_is_near_or_not_meant() {
+        let words = ["service", "version", "host"];
+        assert_eq!(nearest_word("servce", words), Some("service"));
+        assert_eq!(nearest_word("Verison", words), Some("version"));
+        assert_eq!(nearest_word("colour", words), None);
     }
 
     const FOLDED: &str = "main;Bootstrap.resample 5\nmain;app::mean 3\nmain;median 9\nmain;x 1";

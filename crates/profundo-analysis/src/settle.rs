@@ -24,12 +24,24 @@ const TICK: u64 = 10_000_000;
 /// Scales the samples of each process to its CPU time by the kernel's count. Profiles of other
 /// quantities than CPU time, and processes of unknown time, stay unchanged.
 pub fn settle(profile: &mut Profile) {
+    settle_if(profile, |kind| kind == SampleKind::Cpu);
+}
+
+/// The same also for a profile of threads' time: its CPU time is scaled, and waits stay as they
+/// are.
+pub fn settle_beside_waits(profile: &mut Profile) {
+    settle_if(profile, |kind| {
+        matches!(kind, SampleKind::Cpu | SampleKind::Wall)
+    });
+}
+
+fn settle_if(profile: &mut Profile, is_settled: fn(SampleKind) -> bool) {
     if let Some(weighed) = profile.meta.weighed {
         return take_over(profile, weighed);
     }
     let meta = &profile.meta;
     let is_sampled = !matches!(meta.engine, Engine::Unknown | Engine::Wall);
-    let is_recorded = meta.kind == SampleKind::Cpu && is_sampled && meta.period.0 > 0;
+    let is_recorded = is_settled(meta.kind) && is_sampled && meta.period.0 > 0;
     // Without any sample, rows for processes are of use if there are several.
     let has_samples = !profile.samples.is_empty() || profile.process_count() > 1;
     if !is_recorded || !has_samples || meta.settled.is_some() || profile.cpu_used().is_none() {
@@ -115,9 +127,13 @@ impl Sampled {
     }
 }
 
+fn is_on_cpu(sample: &Sample) -> bool {
+    matches!(sample.state, State::Running | State::System)
+}
+
 fn sums(profile: &Profile) -> Vec<Sampled> {
     let mut sums = vec![Sampled::default(); profile.processes.len()];
-    for sample in &profile.samples {
+    for sample in profile.samples.iter().filter(|sample| is_on_cpu(sample)) {
         let process = profile.threads.get(sample.thread).process;
         if let Some(sum) = sums.get_mut(process.index()) {
             let part = match sample.state {
@@ -233,9 +249,10 @@ impl Plan {
 fn scale(profile: &mut Profile, plans: &[Plan]) {
     let mut done = vec![(0_u64, 0_u64); plans.len()];
     for taken in &mut profile.gathered.taken {
-        let thread = profile.samples[taken.row as usize].thread;
-        let process = profile.threads.get(thread).process.index();
-        if let Some(plan) = plans.get(process).filter(|plan| plan.from > 0) {
+        let sample = profile.samples[taken.row as usize];
+        let process = profile.threads.get(sample.thread).process.index();
+        let plan = plans.get(process).filter(|plan| plan.from > 0);
+        if let Some(plan) = plan.filter(|_| is_on_cpu(&sample)) {
             taken.weight.0 = plan.scaled(taken.weight.0);
         }
     }
@@ -244,7 +261,7 @@ fn scale(profile: &mut Profile, plans: &[Plan]) {
         let Some((plan, (before, given))) = plans.get(process).zip(done.get_mut(process)) else {
             continue;
         };
-        if plan.from == plan.to || plan.from == 0 {
+        if plan.from == plan.to || plan.from == 0 || !is_on_cpu(sample) {
             continue;
         }
         *before = before.saturating_add(sample.weight.0);

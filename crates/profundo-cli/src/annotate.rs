@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use anyhow::{Result, anyhow, bail};
@@ -47,7 +47,7 @@ pub fn listings(
     let _progress = Progress::start("reading machine code");
     let symbolizer = Symbolizer::new()
         .with_other_roots(process_roots::of(profile))
-        .with_kept_files(profundo_process::modules::kept_files::paths())
+        .with_kept_files(kept_files(profile))
         .with_server(served_names::server());
     let mut files = Files::default();
     let functions = files.functions(profile, &symbolizer, &sampled)?;
@@ -91,6 +91,15 @@ pub fn listings(
     Ok(found)
 }
 
+/// The files that are kept for programs which may be gone. For a query, those of the store's
+/// symbols that have been fetched.
+fn kept_files(profile: &Profile) -> BTreeMap<Vec<u8>, PathBuf> {
+    match profile.meta.question {
+        Some(_) => profundo_symbol_store::Cache::of_user().files_of(profile),
+        None => profundo_process::modules::kept_files::paths(),
+    }
+}
+
 /// Why functions that were sampled have no instructions, where the name means such.
 fn why_none(profile: &Profile, sampled: &SampledCode, name: &str) -> Option<String> {
     let function = |frame: FrameId| profile.function_name(frame);
@@ -99,6 +108,9 @@ fn why_none(profile: &Profile, sampled: &SampledCode, name: &str) -> Option<Stri
         return Some(match is_interpreted(profile, frame) {
             true => format!(
                 "{called} is a Python function, which has no instructions of its own: `profundo report lines` shows the time of its lines"
+            ),
+            false if profile.meta.question.is_some() => format!(
+                "a store keeps no addresses of functions with names, so {called} has no instructions here: a recording has them"
             ),
             false => format!(
                 "{called} is no code of a file: the instructions of code that is made while a program runs are not recorded"

@@ -1,22 +1,25 @@
 //! `diff`: what has changed between two recordings, or two sets of them.
 
-use std::io::{self, BufWriter, IsTerminal, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Result, anyhow, bail};
 use profundo_analysis::diff::{
-    CompareError, Options, StackTree, Subject, Trend, Unit, compare, compare_stacks, hide_alike,
+    CompareError, Options, Per, StackTree, Subject, Trend, Unit, compare, compare_stacks,
+    hide_alike,
 };
 use profundo_analysis::{Hidden, Libraries, Shown};
 use profundo_console::{output, stderr};
 use profundo_formats::export::{self, Format, Holds, flame};
 use profundo_launch::LocalTime;
 use profundo_model::Profile;
-use profundo_report::{Choices, Compared, Look, Names, When};
+use profundo_report::{Choices, Compared, Names, Ready};
 
+use crate::fleet::{self, Replicas, split};
 use crate::input::{Input, Wanted};
 use crate::options::{self, Diff};
+use crate::ready;
 use crate::recordings::meant;
 use crate::snapshot_files::is_snapshot;
 
@@ -46,50 +49,61 @@ pub fn diff(options: &Diff) -> Result<ExitCode> {
         )?;
     }
     let mut profiles = read(options, &all)?;
+    let are_answers = all.iter().all(|path| fleet::query(path).is_some());
+    let mut names: Vec<Named> = (all.iter().zip(&profiles))
+        .map(|(path, profile)| Named::new(path, profile))
+        .collect();
+    let mut before_count = before.len();
+    let mut unit = "runs";
+    // Hosts differ as runs do, and show by how much.
+    if are_answers {
+        let by = Replicas::of(&profiles);
+        unit = by.map_or(unit, Replicas::name);
+        if let Some(by) = by {
+            let behind = profiles.split_off(before_count);
+            let (before, after) = (split(profiles, by), split(behind, by));
+            before_count = before.len();
+            profiles = before.into_iter().chain(after).collect();
+            names = (profiles.iter())
+                .map(|profile| Named::new(Path::new(""), profile))
+                .collect();
+        }
+    }
     if !options.filters.c {
         hide_alike(&mut profiles);
     }
-    let (profiles_before, profiles_after) = profiles.split_at(before.len());
-    let names: Vec<(String, String)> = (all.iter().zip(&profiles))
-        .map(|(path, profile)| (name(path), made(profile)))
-        .collect();
+    let (profiles_before, profiles_after) = profiles.split_at(before_count);
     let compared: Vec<Compared<'_>> = (names.iter().zip(&profiles))
-        .map(|((name, made), profile)| Compared {
+        .map(|(Named { name, made }, profile)| Compared {
             name,
             made,
+            of: unit,
             profile,
         })
         .collect();
-    let (compared_before, compared_after) = compared.split_at(before.len());
+    let (compared_before, compared_after) = compared.split_at(before_count);
     let choices = Options {
         by: options.by.clone(),
         shown: shown(options),
-        per: options.scale(),
+        per: match options.scale() {
+            Per::Automatic if are_answers => Per::Share,
+            per => per,
+        },
         ..Options::default()
     };
     let sides: [Vec<&Profile>; 2] =
         [profiles_before, profiles_after].map(|side| side.iter().collect());
     let comparison = compare(&sides[0], &sides[1], &choices).map_err(why)?;
-    let stdout = io::stdout();
-    let look = Look::new()
-        .terminal(stdout.is_terminal())
-        .width(options.paper.width)
-        .colors(options.paper.color.unwrap_or(When::Auto));
     let filter = options.filters.filter(options.until.to);
     let passing = filter.to_string();
     let report = profundo_report::Diff::new(&comparison, compared_before, compared_after)
         .filter(Choices::command().filter(filter).words())
         .limit(options.limit.unwrap_or(20))
         .fail_above(options.fail_above)
-        .look(look);
+        .look(ready::look(&options.paper, None));
     let draws_only = options.output.as_deref().is_some_and(output::is_stdout);
     if !draws_only {
-        let out = BufWriter::new(stdout.lock());
-        let written = match options.paper.json {
-            true => report.write_json(out),
-            false => report.write(out),
-        };
-        written.map_err(plain).context("cannot write the report")?;
+        ready::print(&report, &options.paper)?;
     }
     if let Some(path) = &options.output {
         let tree = compare_stacks(&sides[0], &sides[1], &choices).map_err(why)?;
@@ -182,10 +196,24 @@ fn of_snapshots(options: &Diff, before: &[PathBuf], after: &[PathBuf]) -> Result
     crate::heap::difference(before, after, options.limit, &options.paper)
 }
 
-/// A recording's name: its file's, without folder and ending.
-fn name(path: &Path) -> String {
-    let stem = path.file_stem().unwrap_or(path.as_os_str());
-    stem.to_string_lossy().into_owned()
+/// A recording in words.
+struct Named {
+    /// Its file's name without folder and ending, or what a store was asked.
+    name: String,
+    /// When it was made.
+    made: String,
+}
+
+impl Named {
+    fn new(path: &Path, profile: &Profile) -> Self {
+        let stem = path.file_stem().unwrap_or(path.as_os_str());
+        let question = profile.meta.question.as_ref();
+        let name = question.map(|question| question.title.clone());
+        Self {
+            name: name.unwrap_or_else(|| stem.to_string_lossy().into_owned()),
+            made: made(profile),
+        }
+    }
 }
 
 /// When a recording was made.
@@ -198,13 +226,6 @@ fn made(profile: &Profile) -> String {
 
 fn why(error: CompareError) -> anyhow::Error {
     anyhow!("cannot compare these recordings: {error}")
-}
-
-fn plain(error: profundo_report::Error) -> anyhow::Error {
-    match error {
-        profundo_report::Error::Write(source) => source.into(),
-        other => other.into(),
-    }
 }
 
 /// Writes the picture.

@@ -1,6 +1,6 @@
 //! `export`, `flame` and `heatmap`: a recording in a format of other tools, or as a picture.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -12,6 +12,7 @@ use profundo_formats::export::{Format, Options, Order, Weights, to_path};
 use profundo_model::{Profile, SampleKind};
 
 use crate::cut::cut;
+use crate::fleet;
 use crate::input::{Input, Part, Wanted};
 use crate::options::{self, Export, Flame, Head, Heatmap, Measuring};
 use crate::recordings::{Other, newest_with};
@@ -131,6 +132,8 @@ pub fn write(job: &Job<'_>) -> Result<ExitCode> {
         // `@1` may be another recording than a moment ago, so its command is named.
         let command = profile.processes.first();
         let command = command.map_or("", |process| profile.strings.get(process.command));
+        let question = profile.meta.question.as_ref();
+        let command = question.map_or(command, |question| &question.title);
         let of = match command {
             "" => String::new(),
             command => format!(" (of {})", profundo_report::text::keep_head(command, 50)),
@@ -184,7 +187,7 @@ fn misses(profile: &Profile, options: &Options) -> Option<&'static str> {
 /// The recording's name with the format's ending, in the current folder.
 fn beside(file: &Path, format: Format) -> PathBuf {
     let stem = file.file_stem().unwrap_or(OsStr::new("profundo"));
-    let mut name = stem.to_owned();
+    let mut name = fleet::name(file).map_or_else(|| stem.to_owned(), OsString::from);
     name.push(".");
     name.push(format.extension());
     name.into()

@@ -93,6 +93,12 @@ impl<'a> Input<'a> {
     pub fn read(&self, path: &Path, samples: Samples) -> Result<Profile> {
         let mut profile = open::open(path, samples, self.value)?;
         if profile.meta.lacks_times && (self.filters.from.is_some() || self.until.is_some()) {
+            if profile.meta.question.is_some() {
+                bail!(
+                    "samples of a query have no place in time without its `step=`: add `&step=1m`, or choose \
+                     the time by its `from=` and `to=`"
+                );
+            }
             bail!(
                 "{} has no times, so --from and --to choose nothing in it",
                 path.display()

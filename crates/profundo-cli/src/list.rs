@@ -13,6 +13,7 @@ use profundo_model::SampleKind;
 use profundo_report::text;
 use serde_json::{Value, json};
 
+use crate::fleet;
 use crate::options::List;
 use crate::recordings::{Folder, newest_first};
 
@@ -133,6 +134,11 @@ const TITLES: [&str; 7] = ["", "began", "lasted", "CPU", "kind", "size", "comman
 const NUMBERS: [bool; 7] = [false, false, true, true, false, true, false];
 
 pub fn list(options: &List) -> Result<ExitCode> {
+    if let Some(place) = options.folder.as_deref()
+        && (fleet::query(place).is_some() || fleet::is_folder(place))
+    {
+        return fleet::list(&place.to_string_lossy(), options.json);
+    }
     let folder = match &options.folder {
         Some(folder) => Folder::at(folder),
         None => Folder::here(),
@@ -163,12 +169,24 @@ pub fn list(options: &List) -> Result<ExitCode> {
 }
 
 fn table(rows: &[Row], folder: &Path) -> String {
-    let titles = TITLES.map(str::to_owned);
     let cells = rows.iter().zip(1..).map(|(row, number)| row.cells(number));
-    let lines: Vec<[String; 7]> = std::iter::once(titles).chain(cells).collect();
-    let mut widths = [0; 7];
+    let cells: Vec<[String; 7]> = cells.collect();
+    let title = format!("Recordings in {}", folder.display());
+    columns(&title, TITLES, NUMBERS, &cells)
+}
+
+/// Lines of text with their columns below each other; those of numbers are set flush right.
+pub fn columns<const N: usize>(
+    title: &str,
+    titles: [&str; N],
+    is_number: [bool; N],
+    cells: &[[String; N]],
+) -> String {
+    let titles = titles.map(str::to_owned);
+    let lines: Vec<&[String; N]> = std::iter::once(&titles).chain(cells).collect();
+    let mut widths = [0; N];
     for line in &lines {
-        for (width, cell) in widths.iter_mut().zip(line) {
+        for (width, cell) in widths.iter_mut().zip(*line) {
             *width = text::width(cell).max(*width);
         }
     }
@@ -177,7 +195,7 @@ fn table(rows: &[Row], folder: &Path) -> String {
         true => profundo_report::terminal_width(),
         false => usize::MAX,
     };
-    let mut out = format!("Recordings in {}\n", folder.display());
+    let mut out = format!("{title}\n");
     for line in &lines {
         let mut text = String::new();
         for (index, cell) in line.iter().enumerate() {
@@ -185,7 +203,7 @@ fn table(rows: &[Row], folder: &Path) -> String {
             if index > 0 {
                 text.push_str("  ");
             }
-            match NUMBERS[index] {
+            match is_number[index] {
                 true => text.extend([gap.as_str(), cell]),
                 false => text.extend([cell.as_str(), &gap]),
             }

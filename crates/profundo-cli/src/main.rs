@@ -16,6 +16,7 @@ mod diff;
 mod doctor;
 mod export;
 mod file_owner;
+mod fleet;
 mod foreign;
 mod gc_log;
 mod graph;
@@ -29,18 +30,24 @@ mod open;
 mod options;
 mod own_code;
 mod peek;
+mod push;
+mod ready;
+mod receive;
 mod record;
 mod recordings;
 mod recover;
+mod regressions;
 mod report;
 mod run;
 mod served;
 mod snapshot;
 mod snapshot_files;
+mod symbols;
 mod time;
 mod trace;
 mod track;
 mod view;
+mod watch;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -136,6 +143,7 @@ fn records(verb: &Verb) -> bool {
             | Verb::Beside(_)
             | Verb::Peek(_)
             | Verb::Top(_)
+            | Verb::Watch(_)
             | Verb::Trace(_)
             | Verb::GcLog(_)
             | Verb::TrackAllocation(_)
@@ -147,6 +155,9 @@ fn answer(arguments: Arguments) -> Result<ExitCode> {
         true => Some(served::ask_servers()?),
         false => None,
     };
+    if let Some(gateway) = &arguments.cluster {
+        fleet::ask_cluster(gateway.clone());
+    }
     let code = answer_verb(arguments);
     if let Some(servers) = servers {
         served::say(&servers.outcome());
@@ -183,6 +194,7 @@ fn answer_verb(arguments: Arguments) -> Result<ExitCode> {
         Verb::Top(options) => {
             profundo_top::top(&options, || agent_file::file(agent_file::For::Time))
         }
+        Verb::Watch(options) => watch::watch(&options),
         Verb::Report(mut options) => {
             // In the other verbs `-o` is a recording, and `--report-to` the report.
             if let Some(output) = options.output.take() {
@@ -193,9 +205,13 @@ fn answer_verb(arguments: Arguments) -> Result<ExitCode> {
         Verb::List(options) => list::list(&options),
         Verb::Merge(options) => merge::merge(&options),
         Verb::Export(options) => export::export(&options),
+        Verb::Push(options) => push::push(&options),
+        Verb::Receive(options) => receive::receive(&options),
+        Verb::Symbols(options) => symbols::symbols(&options),
         Verb::Bench(options) => profundo_bench_command::bench(&options),
         Verb::Flame(options) => export::flame(&options),
         Verb::Diff(options) => diff::diff(&options),
+        Verb::Regressions(options) => regressions::regressions(&options),
         Verb::Graph(options) => graph::graph(&options),
         Verb::Heatmap(options) => export::heatmap(&options),
         Verb::View(options) => view::view(&options),

@@ -13,6 +13,7 @@ use profundo_formats::{StreamWriter, overview_file};
 use profundo_model::{Alignment, Meta};
 use profundo_save::raw;
 
+use crate::fleet;
 use crate::foreign;
 use crate::open;
 use crate::options::{self, Merge};
@@ -29,9 +30,10 @@ pub fn merge(options: &Merge) -> Result<ExitCode> {
     let inputs: Vec<Input> = (labelled.into_iter())
         .map(|input| {
             let path = meant(Some(input.file))?;
-            let name = path.file_stem().unwrap_or(path.as_os_str());
+            let stem = path.file_stem().unwrap_or(path.as_os_str());
+            let name = fleet::name(&path);
             let labels = InputLabels {
-                name: name.to_string_lossy().into_owned(),
+                name: name.unwrap_or_else(|| stem.to_string_lossy().into_owned()),
                 labels: input.labels.0,
             };
             Ok(Input { path, labels })
@@ -82,6 +84,10 @@ fn named_twice(inputs: &[Input]) -> Option<&Path> {
 fn first_start(paths: &[&Path]) -> Result<u64> {
     let mut first = u64::MAX;
     for path in paths {
+        if let Some(query) = fleet::query(path) {
+            first = first.min(fleet::read(query)?.meta.started_at_unix);
+            continue;
+        }
         let meta = match (raw::is_raw(path), foreign::reader(path)) {
             (true, _) => raw::read_file(path)?.meta,
             (_, Some(reader)) => foreign::read(path, reader, None)?.0.meta,
@@ -104,7 +110,7 @@ fn write(
     value: Option<&str>,
     (alignment, first_start): (Alignment, u64),
     out: &mut dyn std::io::Write,
-) -> Result<usize> {
+) -> Result<u64> {
     // The list of recordings reads when one began from its first chunk.
     let begun = Meta {
         started_at_unix: first_start,
@@ -112,16 +118,17 @@ fn write(
     };
     let mut file = StreamWriter::new(out, &begun)?;
     let mut merging = Merging::new(alignment, first_start);
+    let mut samples = 0;
     for (number, input) in inputs.iter().enumerate() {
         let _progress = Progress::start(format!("merging {} of {}", number + 1, inputs.len()));
         let profile = open::open_unsettled(&input.path, value)?;
         if let Err(why) = merging.add(&profile, &input.labels) {
             bail!("{why}; nothing was written");
         }
+        samples += profile.sample_count();
         file.flush(merging.profile_mut())?;
     }
     let mut merged = merging.finish();
-    let samples = file.samples();
     file.finish(&mut merged)?;
     Ok(samples)
 }

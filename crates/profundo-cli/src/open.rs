@@ -1,4 +1,5 @@
-//! Reads a recording for a report or an export.
+//! Reads a recording for a report or an export: Profundo's own file, another tool's, or the answer
+//! of a store to a query.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -13,8 +14,8 @@ use profundo_formats::{Error, Warning};
 use profundo_model::{Nanos, Profile};
 use profundo_save::{naming, raw};
 
-use crate::foreign;
 use crate::snapshot_files::is_snapshot;
+use crate::{fleet, foreign};
 
 /// The error for a report on memory that was not recorded.
 pub const NO_MEMORY: &str =
@@ -75,6 +76,12 @@ fn read_named(
     samples: Samples,
     value: Option<&str>,
 ) -> Result<(Profile, Vec<String>)> {
+    if let Some(query) = fleet::query(path) {
+        if value.is_some() {
+            bail!("a query has one value, which its `type=` chooses: cpu, wall or alloc");
+        }
+        return Ok((fleet::read(query)?, Vec::new()));
+    }
     if let Some(reader) = foreign::reader(path) {
         return foreign::read(path, reader, value);
     }
@@ -109,6 +116,9 @@ pub fn why(path: &Path, error: Error) -> anyhow::Error {
     match error {
         Error::File { source, .. } if source.kind() == io::ErrorKind::NotFound => {
             anyhow!("there is no recording {shown}; `profundo list` shows those that there are")
+        }
+        Error::File { .. } if fleet::is_folder(path) => {
+            fleet::without_query(path).map_or_else(|error| error, anyhow::Error::msg)
         }
         Error::File { source, .. } => {
             anyhow!("cannot read {shown}: {}", stderr::reason(&source))

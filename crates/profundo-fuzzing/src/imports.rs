@@ -44,7 +44,7 @@ fn check(imported: &Imported, bytes: &[u8]) {
 }
 
 /// Whether an input is among one in `many`, always the same.
-fn is_one_in(many: u64, bytes: &[u8]) -> bool {
+pub(crate) fn is_one_in(many: u64, bytes: &[u8]) -> bool {
     // FNV-1a
     let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     let hash = bytes.iter().fold(0xcbf2_9ce4_8422_2325, mix);

@@ -18,11 +18,13 @@ use std::sync::OnceLock;
 use profundo_import::Reader;
 
 mod files;
+mod fleet;
 mod imports;
 mod memory;
 mod sections;
 
 pub use files::{heapsnapshot, memory_counts, profundo_file};
+pub use fleet::{pushed_body, store_file, store_query};
 pub use imports::{import, import_as};
 pub use memory::{generated_code, graph_items, line_table, proc_maps, wire_records};
 pub use sections::{eh_frame, elf_symbols, gcc_notes, llvm_map};
@@ -44,6 +46,9 @@ pub const TARGETS: &[Target] = &[
     ("memory_counts", memory_counts),
     ("proc_maps", proc_maps),
     ("profundo_file", profundo_file),
+    ("pushed_body", pushed_body),
+    ("store_file", store_file),
+    ("store_query", store_query),
     ("wire_records", wire_records),
 ];
 

@@ -61,6 +61,9 @@ targets! {
     memory_counts
     proc_maps
     profundo_file
+    pushed_body
+    store_file
+    store_query
     wire_records
 }
 

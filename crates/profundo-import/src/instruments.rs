@@ -187,10 +187,10 @@ impl Rows {
     fn close(&mut self, indent: usize) {
         let sites = &mut self.sites;
         self.bytes.close(indent, |stack, bytes| {
-            sites.entry(stack).or_default().bytes += bytes;
+            *sites.entry(stack).or_default() += Amount { count: 0, bytes };
         });
         self.blocks.close(indent, |stack, count| {
-            sites.entry(stack).or_default().count += count;
+            *sites.entry(stack).or_default() += Amount { count, bytes: 0 };
         });
     }
 

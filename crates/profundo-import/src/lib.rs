@@ -92,6 +92,8 @@ use encoding::unpack;
 
 pub use builder::{Builder, Named, Row};
 pub use code::language::language_of;
+/// The wire format of protobuf, for other readers of what is foreign.
+pub use encoding::protobuf;
 pub use error::{Error, Warning};
 pub use quantities::value::{Unit, Value};
 pub use reader::Reader;

@@ -177,18 +177,19 @@ impl<'a> Entry<'a> {
         // An ending program has no files left.
         let loader =
             loader.ok_or_else(|| self.program.is_another(pid).unwrap_or(Refused::Static))?;
+        if library::begin(pid, self.library).is_none() {
+            self.in_room(|entry, thread, room| {
+                library::close_left(pid, thread)?;
+                library::load(pid, thread, loader, entry.library, room + DIRECTORY)?;
+                Ok(empty())
+            })?;
+            library::let_forks_end(pid);
+        }
         self.in_room(|entry, thread, room| {
             library::close_left(pid, thread)?;
-            let start = match library::begin(pid, entry.library) {
-                Some(start) => start,
-                None => {
-                    let texts = room + DIRECTORY;
-                    library::load(pid, thread, loader, entry.library, texts)?;
-                    library::begin(pid, entry.library)
-                        .ok_or_else(|| library::no_function(ENTER_SYMBOL))?
-                }
-            };
-            let function = start + value;
+            let function = library::begin(pid, entry.library)
+                .ok_or_else(|| library::no_function(ENTER_SYMBOL))?
+                + value;
             put_path(pid, room + DIRECTORY, directory)?;
             put_path(pid, room + AGENT, agent)?;
             let arguments = [room + DIRECTORY, room + AGENT, room + ANSWER];

@@ -294,26 +294,47 @@ impl<'a> Injection<'a> {
         })
     }
 
+    /// Loads the library, unless the program has it, and finds the function that takes requests.
+    fn load(&mut self) -> Result<(), Refused> {
+        let library = self.library;
+        let is_new = library::begin(self.pid, library).is_none();
+        self.borrow(|injection, thread| {
+            injection.take_room(thread)?;
+            let texts = injection.room + TEXTS;
+            let loader = injection.places.loader().ok_or(Refused::Static)?;
+            library::load(injection.pid, thread, loader, library, texts)?;
+            injection.function = library::function_in(injection.pid, library, REQUEST_SYMBOL)
+                .ok_or_else(|| library::no_function(REQUEST_SYMBOL))?;
+            Ok(())
+        })?;
+        if is_new {
+            library::let_forks_end(self.pid);
+        }
+        Ok(())
+    }
+
+    /// Puts the thread's frame into memory of ours, which it gets if it has none.
+    fn take_room(&mut self, thread: &mut Borrowed) -> Result<(), Refused> {
+        if self.room == 0 {
+            self.room = map(thread, ROOM)?;
+        }
+        thread.put_frame(self.room + ROOM)?;
+        library::close_left(self.pid, thread)
+    }
+
     /// Makes a request and waits for its answer.
     fn ask(&mut self, asked: Asked, patience: Duration) -> Result<(), Refused> {
         /// The time given to the main thread. If it runs Python code at all, it needs far less.
         const PENDING: Duration = Duration::from_millis(250);
         let began = Instant::now();
-        let library = self.library;
+        if self.function == 0
+            && let Err(why) = self.load()
+        {
+            self.give_room_back(&why);
+            return Err(why);
+        }
         let asked = self.borrow(|injection, thread| {
-            if injection.room == 0 {
-                injection.room = map(thread, ROOM)?;
-            }
-            thread.put_frame(injection.room + ROOM)?;
-            library::close_left(injection.pid, thread)?;
-            if injection.function == 0 {
-                let texts = injection.room + TEXTS;
-                let places = &injection.places;
-                let loader = places.loader().ok_or(Refused::Static)?;
-                library::load(injection.pid, thread, loader, library, texts)?;
-                injection.function = library::function_in(injection.pid, library, REQUEST_SYMBOL)
-                    .ok_or_else(|| library::no_function(REQUEST_SYMBOL))?;
-            }
+            injection.take_room(thread)?;
             injection.write_request(asked)?;
             // After this time nothing is done, even if we are killed.
             let patience = patience.as_secs().saturating_add(5);

@@ -1,6 +1,8 @@
 //! The library in the program: it is loaded from an anonymous file. Only root may open the mapped
 //! file, so its symbols are looked up in our own bytes of it.
 
+use std::time::Duration;
+
 use profundo_linux::proc;
 use profundo_linux::sys;
 use profundo_process::modules::Elf;
@@ -55,6 +57,26 @@ pub(super) fn load(
     }
     let text = thread.ask(loader.error, [0; 3])?;
     Err(why_not_loaded(text_at(pid, text)))
+}
+
+/// Waits until the forks have ended that began before the library was loaded. It registers for
+/// forks when it is loaded, and looks at the list of loaded files when it is called. A fork that
+/// began before and ends during such a look would leave the child with the lock of that list.
+pub(super) fn let_forks_end(pid: u32) {
+    const LEAST: Duration = Duration::from_millis(50);
+    /// The kernel copies the page tables of a gigabyte in some milliseconds.
+    const GIGABYTE: u64 = 1 << 30;
+    const EACH: Duration = Duration::from_millis(20);
+    const MOST: Duration = Duration::from_secs(1);
+    if proc::threads(pid).len() > 1 {
+        let resident = proc::stat(pid).map_or(0, |stat| stat.resident);
+        let gigabytes = u32::try_from(resident / GIGABYTE).unwrap_or(u32::MAX);
+        std::thread::sleep(
+            LEAST
+                .saturating_add(EACH.saturating_mul(gigabytes))
+                .min(MOST),
+        );
+    }
 }
 
 /// The loader's message. The path in it says nothing to a user.

@@ -21,6 +21,7 @@ pub mod random;
 pub mod sys;
 mod syscall_names;
 pub mod tracefs;
+pub mod urgency;
 pub mod users;
 
 pub use syscall_names::syscall_name;

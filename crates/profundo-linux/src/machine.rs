@@ -54,6 +54,12 @@ fn model(info: &str) -> String {
     value("model name").or_else(of_arm).unwrap_or_default()
 }
 
+/// The name of this machine; empty where it is not known.
+pub fn host() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    name.trim().to_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

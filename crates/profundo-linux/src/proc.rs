@@ -29,7 +29,7 @@ pub fn pid_namespace_of(pid: u32) -> Option<u64> {
 
 fn namespace_at(path: &Path) -> Option<u64> {
     const NSFS: i64 = 0x6e73_6673;
-    let (kind, _) = sys::file_system(path).ok()?;
+    let kind = sys::file_system(path).ok()?.kind;
     let file = fs::metadata(path).ok()?;
     (kind == NSFS).then(|| file.ino())
 }

@@ -152,36 +152,13 @@ pub fn read_pages(pid: u32, starts: &[u64], size: usize, out: &mut [u8]) -> usiz
     usize::try_from(read).unwrap_or(0)
 }
 
-/// Asks the scheduler to give this thread a CPU soon after it wakes, and for a short time only. Its
-/// share of the CPU stays the same. Kernels before 6.12 ignore it.
-pub fn ask_for_short_slices() {
-    /// The shortest slice, in nanoseconds.
-    const SLICE: u64 = 100_000;
-    const SIZE: u32 = 48;
-    // SAFETY: zeroed attributes are those of an ordinary thread.
-    let mut attributes: SchedAttr = unsafe { std::mem::zeroed() };
-    // SAFETY: a structure of ours to write, as large as is said.
-    let known = unsafe { libc::syscall(libc::SYS_sched_getattr, 0, &raw mut attributes, SIZE, 0) };
-    if known != 0 || attributes.policy != libc::SCHED_OTHER as u32 {
-        return;
+/// Returns memory that was freed to the system, where the C library keeps it.
+pub fn return_freed_memory() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: it moves no memory that is in use.
+    unsafe {
+        libc::malloc_trim(0);
     }
-    attributes.size = SIZE;
-    attributes.slice = SLICE;
-    // SAFETY: it is only read. Where it is refused all stays as it was.
-    unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) };
-}
-
-/// The kernel's first version of the structure.
-#[repr(C)]
-struct SchedAttr {
-    size: u32,
-    policy: u32,
-    flags: u64,
-    nice: i32,
-    priority: u32,
-    slice: u64,
-    deadline: u64,
-    period: u64,
 }
 
 /// The CPU that this thread runs on; below zero if it is not known.
@@ -277,11 +254,22 @@ pub fn thread_id() -> u32 {
 
 /// Bytes of a file system that are available to us.
 pub fn free_space(path: &std::path::Path) -> io::Result<u64> {
-    file_system(path).map(|(_, free)| free)
+    file_system(path).map(|system| system.free)
 }
 
-/// The kind of a file system, by the kernel's number, and its bytes that are available to us.
-pub fn file_system(path: &std::path::Path) -> io::Result<(i64, u64)> {
+/// A file system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileSystem {
+    /// Its kind, by the kernel's number.
+    pub kind: i64,
+    /// Its bytes that are available to us.
+    pub free: u64,
+    /// All its bytes.
+    pub size: u64,
+}
+
+/// The file system of a path.
+pub fn file_system(path: &std::path::Path) -> io::Result<FileSystem> {
     let path = std::ffi::CString::new(path.as_os_str().as_encoded_bytes())?;
     // SAFETY: the path ends in a NUL; zeroed is a valid answer, and it is ours to write.
     unsafe {
@@ -289,10 +277,14 @@ pub fn file_system(path: &std::path::Path) -> io::Result<(i64, u64)> {
         if libc::statfs(path.as_ptr(), &mut answer) != 0 {
             return Err(io::Error::last_os_error());
         }
-        let free = answer.f_bavail.saturating_mul(answer.f_bsize as u64);
+        let bytes = |blocks: u64| blocks.saturating_mul(answer.f_bsize as u64);
         #[allow(clippy::unnecessary_cast, reason = "C libraries differ in the sign")]
         let kind = answer.f_type as i64;
-        Ok((kind, free))
+        Ok(FileSystem {
+            kind,
+            free: bytes(answer.f_bavail),
+            size: bytes(answer.f_blocks),
+        })
     }
 }
 

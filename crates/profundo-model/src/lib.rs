@@ -75,7 +75,7 @@ pub use lengths::Lengths;
 pub use location::{Avma, CodeAddress, Ends, Location, LocationKind, LocationTable, Reason};
 pub use loss::Loss;
 pub use machine::Machine;
-pub use meta::{Engine, Measure, Meta, Part, SampleKind, Settled, Weighed};
+pub use meta::{Engine, Measure, Meta, Part, Question, SampleKind, Settled, Weighed};
 pub use module::{
     Module, ModuleTable, Role, build_id_copies, folders_of_copies, is_generated_code,
 };

@@ -95,6 +95,9 @@ pub struct Meta {
     pub lacks_times: bool,
     /// Whether all processes of a machine were recorded, or some that were chosen among them.
     pub is_of_machine: bool,
+    /// The question that a store of many machines' profiles has answered with this profile. `None`
+    /// for a recording. It is not saved.
+    pub question: Option<Question>,
     /// The start of the recording, in nanoseconds since 1970.
     pub started_at_unix: u64,
     /// Its length; several sessions in one buffer add up.
@@ -130,6 +133,19 @@ pub struct Meta {
     /// Patterns for paths of code whose owner the place does not show; the last match decides. A
     /// match is the reader's own code, or a library's behind a `!`.
     pub mine: Vec<String>,
+}
+
+/// A question to a store of many machines' profiles, in words.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Question {
+    /// The text as it was typed.
+    pub text: String,
+    /// The services and their versions.
+    pub title: String,
+    /// The time, and the rest that was asked for.
+    pub rest: String,
+    /// The numbers of hosts, processes and threads that the answer is from, those that it knows.
+    pub from: Vec<String>,
 }
 
 /// The measured totals behind weights that add up to the CPU time of their processes.

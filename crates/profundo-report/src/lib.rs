@@ -58,8 +58,8 @@ pub use command::{
     Allocs, Annotate, CallOrder, Callers, Check, Checklist, Compared, CountedLines, Diff,
     Exceptions, FrameLocals, Functions, HeapFacts, HeapQuestion, HeapSnapshot, Io, Lines,
     ListedInstruction, Listing, Local, Mark, Memory, MemoryLines, Mend, Neighbours, NextStep, Only,
-    Spans, Spread, Stacks, Statprof, Summary, SummaryPart, Syscalls, ThreadLocals, Trace, View,
-    lines_that_allocate,
+    Ready, Regressions, ServiceVersions, Spans, Spread, Stacks, Statprof, Summary, SummaryPart,
+    Syscalls, ThreadLocals, Trace, View, lines_that_allocate,
 };
 pub use error::Error;
 pub use julia::Report;

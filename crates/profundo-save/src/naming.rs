@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use profundo_console::progress::Progress;
 use profundo_model::{LocationKind, Profile, Role};
@@ -57,6 +58,54 @@ fn name(profile: &mut Profile, times: &[u64], samples: usize, copies: Vec<PathBu
     profile.mark_runtime();
     unnamed_jit_code::note(profile, times, samples);
     missing_files::note(profile, times);
+}
+
+/// Names profiles one after another, and remembers what it has found: the pieces of a recording
+/// that has no end.
+#[derive(Debug)]
+pub struct Namer {
+    symbolizer: Symbolizer,
+    since: Instant,
+}
+
+impl Namer {
+    /// More names than these are not remembered: some 100 MB.
+    const MOST: usize = 1 << 20;
+    /// Files are looked at again after this time: those without a build id may have been replaced.
+    const AGAIN: Duration = Duration::from_secs(6 * 3600);
+
+    /// A namer that has found nothing yet. It uses one thread, since the programs have better use
+    /// for the CPUs.
+    pub fn new() -> Self {
+        let symbolizer = Symbolizer::new()
+            .with_server(served_names::server())
+            .with_cache(profundo_process::modules::user_cache())
+            .with_threads(1);
+        Self {
+            symbolizer,
+            since: Instant::now(),
+        }
+    }
+
+    /// Names all unnamed addresses of a profile whose programs have run on this machine just now.
+    pub fn name(&mut self, profile: &mut Profile) {
+        if self.symbolizer.remembered() > Self::MOST || self.since.elapsed() > Self::AGAIN {
+            self.symbolizer.clear_cache();
+            self.since = Instant::now();
+        }
+        self.symbolizer = std::mem::take(&mut self.symbolizer)
+            .with_symbols_only(of_the_runtime(profile))
+            .with_other_roots(process_roots::of(profile))
+            .with_kept_files(profundo_process::modules::kept_files::paths());
+        self.symbolizer.name_profile(profile);
+        profile.mark_runtime();
+    }
+}
+
+impl Default for Namer {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 /// The modules whose lines are of no interest.

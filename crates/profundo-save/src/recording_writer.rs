@@ -13,13 +13,13 @@ use profundo_console::output;
 use profundo_formats::{Error, StreamWriter, create_file, read_file, write_file};
 use profundo_ingest::{Ingest, Split};
 use profundo_linux::machine;
-use profundo_model::{Growing, Loss, Machine, Nanos, Origin, Profile, SampleKind};
+use profundo_model::{Growing, Loss, Nanos, Origin, Profile, SampleKind};
 use profundo_recorder::{Lines, SoFar};
 use profundo_wire::recording::{Event, Finish, Start};
 use profundo_wire::traced::TracedCalls;
 
 use crate::native_calls::CoverageCounters;
-use crate::qualified_names;
+use crate::this_machine;
 use crate::trace_request::TraceRequest;
 use crate::{naming, sources, stack_weights};
 
@@ -88,16 +88,8 @@ pub struct Saved {
 impl RecordingWriter {
     /// Begins the file.
     pub fn create(path: &Path, start: Start, max_size: u64) -> Result<Self> {
-        let mut ingest = Ingest::new(start)
-            .max_stacks(stacks_within(max_size))
-            .qualified_names(qualified_names::by_source());
-        let this = machine::this();
-        ingest.profile_mut().meta.machine = Some(Machine {
-            cpu: this.cpu,
-            cpus: this.cpus,
-            kernel: this.kernel,
-            others: None,
-        });
+        let ingest = Ingest::new(start).max_stacks(stacks_within(max_size));
+        let mut ingest = this_machine::noted(ingest);
         // If we are killed at any time, the file can be read and continued.
         let stream = begin(path, ingest.profile_mut(), max_size)
             .map_err(|error| output::why_not_written(path, error))

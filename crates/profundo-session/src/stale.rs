@@ -8,7 +8,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use profundo_linux::sys;
+use profundo_linux::sys::{self, FileSystem};
 use profundo_probe::shared::file;
 
 use crate::files::{PREFIX, remove};
@@ -34,6 +34,24 @@ const ROOMY: Bound = Bound {
 /// The bound where less memory is free than `PLENTY`.
 const SCARCE: Bound = Bound { most: 4, newest: 4 };
 const PLENTY: u64 = 256 << 20;
+/// The bound where less than half of a file system in memory is free: what was left behind may be
+/// gigabytes of a storm of processes, and programs need the memory.
+const HALF_FULL: Bound = Bound { most: 1, newest: 1 };
+const IN_MEMORY: i64 = 0x0102_1994;
+
+impl Bound {
+    fn of(system: FileSystem) -> Self {
+        match system {
+            FileSystem {
+                kind: IN_MEMORY,
+                free,
+                size,
+            } if free < size / 2 => HALF_FULL,
+            FileSystem { free, .. } if free < PLENTY => SCARCE,
+            _ => ROOMY,
+        }
+    }
+}
 
 /// A session's directory, in use or not.
 #[derive(Debug)]
@@ -55,8 +73,7 @@ struct Swept {
 /// Removes directories left behind a day ago or more, and all but the newest where there are too
 /// many.
 pub(super) fn remove_stale(place: &Path) {
-    let free = sys::free_space(place).unwrap_or(0);
-    sweep(place, if free < PLENTY { SCARCE } else { ROOMY });
+    sweep(place, sys::file_system(place).map_or(SCARCE, Bound::of));
 }
 
 /// The directories of this user's sessions, in use or not.
@@ -227,6 +244,20 @@ mod tests {
         // Where memory is scarce, fewer stay.
         sweep(&place.0, SCARCE);
         assert_eq!(place.left().len(), SCARCE.newest + 3);
+    }
+
+    #[test]
+    fn a_file_system_in_memory_keeps_less_once_it_is_half_full() {
+        const GIGABYTE: u64 = 1 << 30;
+        let newest = |kind, free| {
+            let size = 10 * GIGABYTE;
+            Bound::of(FileSystem { kind, free, size }).newest
+        };
+        const DISK: i64 = 0xEF53;
+        assert_eq!(newest(IN_MEMORY, 6 * GIGABYTE), ROOMY.newest);
+        assert_eq!(newest(IN_MEMORY, 4 * GIGABYTE), 1);
+        assert_eq!(newest(DISK, 4 * GIGABYTE), ROOMY.newest);
+        assert_eq!(newest(DISK, PLENTY - 1), SCARCE.newest);
     }
 
     #[test]

@@ -1,12 +1,14 @@
 //! A made-up fleet in a store, the same each time, and the time that questions to it take.
 //!
 //! ```text
-//! cargo run --release -p profundo-store --example fleet -- make DIR 50000000
+//! cargo run --release -p profundo-store --example fleet -- make DIR 50000000 [fresh]
 //! cargo run --release -p profundo-store --example fleet -- ask 'DIR?service=s7&from=…' [TIMES] [THREADS]
 //! ```
 //!
 //! As in a fleet, few services and few stacks take most of the time: services and the stacks of
-//! each follow Zipf's law. Files are joined already, as they are an hour later.
+//! each follow Zipf's law. Files are joined already, as they are an hour later. With `fresh`, the
+//! last two hours have segments only, and those that the hour before them was joined from are there
+//! still.
 
 use std::collections::BTreeSet;
 use std::error::Error;
@@ -14,7 +16,7 @@ use std::io::Write;
 use std::time::Instant;
 
 use profundo_store::ids::{BUCKETS, Contents, Id, bucket, stack_id};
-use profundo_store::names::{HOUR, Partition};
+use profundo_store::names::{HOUR, Partition, segment_name};
 use profundo_store::table::{FrameRow, LabelRow, SampleRow, SegmentRow, StackRow, Table};
 use profundo_store::{Folder, Query, Store, Texts, answer, encode, open, totals};
 
@@ -30,12 +32,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words[..] {
-        ["make", folder, rows] => make(&Folder::new(folder), rows.parse()?),
+        ["make", folder, rows] => make(&Folder::new(folder), rows.parse()?, 0),
+        ["make", folder, rows, "fresh"] => make(&Folder::new(folder), rows.parse()?, 2),
         ["ask", query, ref rest @ ..] => {
             let number = |at: usize| rest.get(at).map_or(Ok(1), |word: &&str| word.parse());
             ask(query, number(0)?, number(1)?)
         }
-        _ => Err("make DIR ROWS, or ask QUERY [TIMES] [THREADS]".into()),
+        _ => Err("make DIR ROWS [fresh], or ask QUERY [TIMES] [THREADS]".into()),
     }
 }
 
@@ -213,7 +216,7 @@ fn label(service: u32, host: usize, texts: &mut Texts) -> LabelRow {
     row
 }
 
-fn make(store: &Folder, rows: u64) -> Result<(), Box<dyn Error>> {
+fn make(store: &Folder, rows: u64, fresh_hours: i64) -> Result<(), Box<dyn Error>> {
     let mut fleet = fleet();
     let (of_services, of_stacks) = (Zipf::new(SERVICES, 1.0), Zipf::new(STACKS, 1.1));
     let per_hour = rows / HOURS as u64;
@@ -245,7 +248,13 @@ fn make(store: &Folder, rows: u64) -> Result<(), Box<dyn Error>> {
         for (bucket, rows) in (0_u8..).zip(parts) {
             written += rows.len() as u64;
             let partition = Partition { hour, bucket };
-            write_part(store, &fleet, partition, rows, &mut bytes)?;
+            let to_end = FIRST_HOUR + HOURS - hour;
+            let lies = match to_end - fresh_hours {
+                ..=0 => Lies::Fresh,
+                1 if fresh_hours > 0 => Lies::Both,
+                _ => Lies::Joined,
+            };
+            write_part(store, &fleet, (partition, lies), rows, &mut bytes)?;
         }
     }
     let [samples, ..] = bytes;
@@ -257,10 +266,18 @@ fn make(store: &Folder, rows: u64) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+/// Where the samples of an hour lie.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Lies {
+    Joined,
+    Fresh,
+    Both,
+}
+
 fn write_part(
     store: &Folder,
     fleet: &Fleet,
-    partition: Partition,
+    (partition, lies): (Partition, Lies),
     rows: Vec<(SampleRow, u32, u32)>,
     bytes: &mut [u64; 5],
 ) -> Result<(), Box<dyn Error>> {
@@ -324,8 +341,26 @@ fn write_part(
             ..SegmentRow::default()
         });
     }
+    let number = 7;
+    let replaces = format!("{number:016x}");
+    let facts = match lies {
+        Lies::Both => vec![("profundo.replaces", replaces)],
+        Lies::Joined | Lies::Fresh => Vec::new(),
+    };
+    let time = partition.hour * HOUR..(partition.hour + 1) * HOUR;
+    let segment = format!(
+        "{}{}",
+        partition.folder(SampleRow::NAME, true),
+        segment_name(&time, number)
+    );
+    if lies != Lies::Joined {
+        store.put(&segment, &encode(&samples, texts, &[])?)?;
+    }
+    if lies == Lies::Fresh {
+        samples.clear();
+    }
     let files = [
-        (SampleRow::NAME, encode(&samples, texts, &[])?),
+        (SampleRow::NAME, encode(&samples, texts, &facts)?),
         (StackRow::NAME, encode(&stacks, texts, &[])?),
         (FrameRow::NAME, encode(&frames, texts, &[])?),
         (LabelRow::NAME, encode(&labels, texts, &[])?),

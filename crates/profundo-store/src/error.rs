@@ -78,6 +78,14 @@ pub enum Error {
         /// The lock.
         path: String,
     },
+    /// Machines that were asked for the sums give no answer.
+    #[error("no answer from the cluster {address}: {why}")]
+    Cluster {
+        /// Its address.
+        address: String,
+        /// The reason.
+        why: String,
+    },
     /// Joining a stretch of the store found no definite end, because files came and went.
     #[error("the store changed {times} times while it was read")]
     Unsteady {

@@ -13,6 +13,8 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "s3")]
+pub mod cluster;
 mod error;
 mod file;
 pub mod ids;
@@ -33,10 +35,15 @@ pub use file::{Column, Group, Opened, Put, encode};
 pub use join::{Joined, Joining, join, sweep};
 pub use query::{By, Condition, Query};
 pub use retention::{Limits, Removed, retain};
-pub use scan::{Totals, answer, totals};
+pub use scan::{
+    Alike, Amount, Gathering, Here, Part, Readable, Summing, Sums, Totals, Work, answer, answer_by,
+    totals,
+};
+pub use scan::{Contents, Present, hours, present, services, values};
 pub use spool::{Dropped, Sent, Spool};
 #[cfg(feature = "s3")]
 pub use store::S3;
 pub use store::{Entry, Folder, Store, open};
 pub use texts::{Text, Texts};
+pub use writer::{Batch, BatchPart, BatchSample, Frame, Thread};
 pub use writer::{File, Identity, Segment, Stretch, Writer};

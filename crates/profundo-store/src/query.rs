@@ -2,6 +2,9 @@
 //!
 //! `s3://bucket/prod?service=api&version=1.4&from=-1h`. Times are lengths before now, or dates.
 
+use profundo_analysis::nearest_word;
+use std::fmt::{self, Display, Formatter};
+
 use crate::Error;
 use crate::names::days_of;
 use crate::table::Kind;
@@ -96,6 +99,34 @@ impl Query {
     }
 }
 
+/// The text that gives the same query at any time: its times are not lengths before now.
+impl Display for Query {
+    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        write!(out, "{}?", self.place)?;
+        for service in &self.services {
+            write!(out, "service={}&", escaped(service))?;
+        }
+        for Condition { key, values } in &self.conditions {
+            for value in values {
+                write!(out, "{key}={}&", escaped(value))?;
+            }
+        }
+        write!(out, "from={}ms&to={}ms", self.from, self.to)?;
+        write!(out, "&type={}", self.kind.name())?;
+        let by = By::ALL.into_iter().find(|(by, _)| *by == self.by);
+        write!(out, "&by={}", by.map_or("", |(_, name)| name))?;
+        match self.step {
+            Some(step) => write!(out, "&step={step}ms"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A value in a query's text.
+fn escaped(value: &str) -> String {
+    value.replace('%', "%25").replace('&', "%26")
+}
+
 fn is_key(key: &str) -> bool {
     matches!(key, "service" | "from" | "to" | "type" | "by" | "step")
         || COLUMNS.contains(&key)
@@ -125,7 +156,11 @@ fn read(text: &str, now: i64) -> Result<Query, String> {
             return Err(format!("{pair} has no value; write {pair}=VALUE"));
         };
         if !is_key(key) {
-            return Err(format!("it knows no {key}; there are {KEYS}"));
+            let keys = KEYS.split(", ");
+            return Err(match nearest_word(key, keys) {
+                Some(near) => format!("it knows no {key}; write {near}={value}"),
+                None => format!("it knows no {key}; there are {KEYS}"),
+            });
         }
         let value = unescaped(value);
         let is_single = matches!(key, "from" | "to" | "type" | "by" | "step");
@@ -187,6 +222,9 @@ fn time(text: &str, now: i64) -> Result<i64, String> {
     if text == "now" {
         return Ok(now);
     }
+    if let Some(since_1970) = text.strip_suffix("ms").and_then(|text| text.parse().ok()) {
+        return Ok(since_1970);
+    }
     if let Some(back) = text.strip_prefix('-').and_then(length) {
         return Ok(now.saturating_sub(back));
     }
@@ -218,7 +256,13 @@ fn date_time(text: &str) -> Option<i64> {
 
 /// A length in milliseconds: a whole number and `s`, `m`, `h` or `d`.
 fn length(text: &str) -> Option<i64> {
-    const UNITS: [(char, i64); 4] = [('s', 1000), ('m', 60_000), ('h', 3_600_000), ('d', DAY)];
+    const UNITS: [(&str, i64); 5] = [
+        ("ms", 1),
+        ("s", 1000),
+        ("m", 60_000),
+        ("h", 3_600_000),
+        ("d", DAY),
+    ];
     let (unit, number) = UNITS.iter().find_map(|&(unit, factor)| {
         let number = text.strip_suffix(unit)?;
         Some((factor, number))
@@ -275,6 +319,27 @@ mod tests {
     }
 
     #[test]
+    fn the_text_of_a_query_gives_it_back_at_any_time() {
+        for text in [
+            "s3://bucket/prod",
+            "f?from=-1h&to=-90s",
+            "/srv/f?service=a%26b%25&service=%3F=&label.a=x&label.a=y&pid=7&from=1970-01-01&to=1970-01-02",
+            "f?type=alloc&by=host&step=1m&thread=%26",
+        ] {
+            let query = Query::parse(text, NOW + 123).unwrap();
+            let again = query.to_string();
+            assert_eq!(Query::parse(&again, 0).unwrap(), query, "{again}");
+        }
+        let text = Query::parse("f?step=10s&from=-1s", NOW)
+            .unwrap()
+            .to_string();
+        assert_eq!(
+            text,
+            "f?from=1795858199000ms&to=1795858200000ms&type=cpu&by=thread&step=10000ms"
+        );
+    }
+
+    #[test]
     fn each_mistake_has_its_sentence() {
         for (text, why) in [
             (
@@ -313,6 +378,11 @@ mod tests {
             };
             assert_eq!(found, why, "{text}");
         }
+        let error = Query::parse("f?servce=api", NOW).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "the query f?servce=api is not clear: it knows no servce; write service=api"
+        );
         let error = Query::parse("f?colour=red", NOW).unwrap_err().to_string();
         assert!(error.starts_with(
             "the query f?colour=red is not clear: it knows no colour; there are service, "

@@ -26,6 +26,9 @@ impl Default for Texts {
 impl Texts {
     /// The number of `text`, which is added when it is new.
     pub fn add(&mut self, text: &str) -> Text {
+        if text.is_empty() && !self.texts.is_empty() {
+            return 0;
+        }
         if let Some(&number) = self.numbers.get(text) {
             return number;
         }
@@ -33,6 +36,14 @@ impl Texts {
         self.texts.push(text.into());
         self.numbers.insert(text.into(), number);
         number
+    }
+
+    /// The same for a text that is mostly that of the number `last`.
+    pub fn add_again(&mut self, text: &str, last: &mut Text) -> Text {
+        if self.get(*last) != text {
+            *last = self.add(text);
+        }
+        *last
     }
 
     /// The number of `text`, where it is known.

@@ -65,6 +65,11 @@ impl ModuleNames {
         self.names.get(&address)
     }
 
+    /// The number of addresses.
+    pub(crate) fn len(&self) -> usize {
+        self.names.len()
+    }
+
     /// Adds the facts about the module's files.
     pub(crate) fn add_files(&mut self, files: &ModuleFile) {
         self.debug_file = files.debug.as_ref().map(|image| image.path.clone());

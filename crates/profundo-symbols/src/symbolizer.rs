@@ -250,6 +250,11 @@ impl Symbolizer {
             .collect()
     }
 
+    /// The number of addresses whose names are remembered.
+    pub fn remembered(&self) -> usize {
+        self.cache().values().map(ModuleNames::len).sum()
+    }
+
     /// Forgets all names, so that files are looked at again.
     pub fn clear_cache(&self) {
         self.cache().clear();
@@ -285,16 +290,28 @@ impl Symbolizer {
         if missing.is_empty() {
             return;
         }
+        // Called only here: it reads files.
+        let cpus = || available_parallelism().map_or(1, usize::from);
+        let threads = self.threads.unwrap_or_else(cpus);
+        // One thread needs one file at a time, and memory for the debug information of one.
+        let at_once = match threads {
+            1 => 1,
+            _ => missing.len(),
+        };
+        for missing in missing.chunks(at_once) {
+            self.find_in(missing, threads);
+        }
+    }
+
+    /// Looks addresses up in these modules.
+    fn find_in(&self, missing: &[(&ModuleKey, Vec<u64>)], threads: usize) {
         // The lock is not held while files are read: two callers may do the same work, but none
         // waits for the other's files.
         let open =
             |(key, _): &(&ModuleKey, _)| ModuleFile::open(&self.files, &key.path, &key.build_id);
-        // Called only here: it reads files.
-        let cpus = || available_parallelism().map_or(1, usize::from);
-        let threads = self.threads.unwrap_or_else(cpus);
         let files = match threads {
-            1 => pool::map_here(&missing, open),
-            several => pool::map(several, self.begin, &missing, open),
+            1 => pool::map_here(missing, open),
+            several => pool::map(several, self.begin, missing, open),
         };
         let files: Vec<ModuleFile> = files.into_iter().map(Option::unwrap_or_default).collect();
         let mut pieces: Vec<(usize, &[u64])> = Vec::new();

@@ -125,17 +125,25 @@ impl Library {
         if !with_runtime {
             diff::hide_alike(&mut profiles);
         }
-        let name = |(number, filter): &(usize, Filter)| match is_one_run {
-            true => times(filter),
-            false => self.stem(*number),
+        let name = |((number, filter), profile): (&(usize, Filter), &Profile)| match &profile
+            .meta
+            .question
+        {
+            _ if is_one_run => times(filter),
+            Some(question) => question.title.clone(),
+            None => self.stem(*number),
         };
+        let names = sides.iter().zip(&profiles).map(name).collect();
+        // Answers may be of other times and loads.
+        let are_answers = (profiles.iter()).all(|profile| profile.meta.question.is_some());
         let pair = Arc::new(Pair {
             profiles,
-            names: sides.iter().map(name).collect(),
+            names,
             before,
-            per: match is_one_run {
-                true => Per::Second,
-                false => Per::Automatic,
+            per: match (is_one_run, are_answers) {
+                (true, _) => Per::Second,
+                (false, true) => Per::Share,
+                (false, false) => Per::Automatic,
             },
             is_one_run,
             filter,

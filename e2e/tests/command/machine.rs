@@ -6,7 +6,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use profundo_model::{Profile, Sample};
-use profundo_testing::{profundo, pythons, skip};
+use profundo_testing::{Python, profundo, pythons, skip};
 
 use crate::program::{alone, number};
 use crate::recording::Recording;
@@ -147,6 +147,72 @@ fn processes_that_run_already_have_their_shares_and_their_names() {
         .map(|&(key, _)| profile.strings.get(key))
         .collect();
     assert!(labels.contains(&"user"), "{labels:?}");
+}
+
+/// The calls of `edges.py`, from the outermost on; `sorted` and `sum` stand between.
+const CALLS: &[(&str, &str)] = &[
+    ("<module>", "left"),
+    ("left", "left_inner"),
+    ("left_inner", "spin"),
+    ("<module>", "right"),
+    ("right", "spin"),
+    ("<module>", "recurse"),
+    ("recurse", "recurse"),
+    ("recurse", "spin"),
+    ("<module>", "sorts"),
+    ("sorts", "key"),
+    ("<module>", "adds"),
+    ("adds", "numbers"),
+];
+
+#[test]
+fn no_stack_of_python_is_impossible_where_many_want_the_cpus() {
+    let Some(hot) = c("hot.c", &["-O1"]) else {
+        return skip("there is no C compiler");
+    };
+    let _alone = alone();
+    let _busy = [(); 3].map(|()| Beside::start(Command::new(&hot).arg("60")));
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/targets/edges.py");
+    let start = |python: &Python| Beside::start(Command::new(&python.path).args([script, "60"]));
+    // Of the versions that link their frames on the native stack, and of others.
+    let wanted = [(3, 8), (3, 11), (3, 12)];
+    let chosen = pythons()
+        .iter()
+        .filter(|python| wanted.contains(&python.version));
+    let programs: Vec<Beside> = chosen
+        .flat_map(|python| [start(python), start(python)])
+        .collect();
+    let pids: Vec<String> = programs.iter().map(|one| one.pid().to_string()).collect();
+    if pids.is_empty() {
+        return skip("there is no CPython of these versions");
+    }
+    let mut options = vec!["-d", "8", "-r", "997"];
+    pids.iter().for_each(|pid| options.extend(["--pid", pid]));
+    let Some(recording) = recorded(&options) else {
+        return;
+    };
+    let is_known = |name: &str| CALLS.iter().any(|call| call.0 == name || call.1 == name);
+    let (mut whole, mut all) = (0, 0);
+    for program in &programs {
+        for sample in samples_of(&recording.profile, program.pid()) {
+            let mut names = recording.names(sample);
+            // Each module that is imported at the start has a `<module>` as well.
+            if names.contains(&"_find_and_load") {
+                continue;
+            }
+            names.retain(|name| is_known(name));
+            names.reverse();
+            for call in names.windows(2) {
+                let call = (call[0], call[1]);
+                assert!(CALLS.contains(&call), "{:?}", recording.names(sample));
+            }
+            all += sample.weight.0;
+            let is_whole = names.first() == Some(&"<module>");
+            whole += if is_whole { sample.weight.0 } else { 0 };
+        }
+    }
+    let share = 100 * whole / all.max(1);
+    assert!(share >= 80, "{share} %: {}", recording.outline());
 }
 
 #[test]

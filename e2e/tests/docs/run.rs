@@ -42,7 +42,7 @@ impl Folder {
         copy(&here.join("../examples/start"), &root);
         let numbers = |from: u64| -> String {
             let next = |number: &u64| Some((number * 48271) % 2_147_483_647);
-            let numbers = std::iter::successors(Some(from), next).take(100_000);
+            let numbers = std::iter::successors(Some(from), next).take(200_000);
             numbers.map(|number| format!("{number}\n")).collect()
         };
         fs::write(root.join("numbers"), numbers(7)).unwrap();

@@ -57,6 +57,8 @@ const fn same(command: &'static str, instead: &'static str, why: &'static str) -
 }
 
 const TERMINAL: &str = "it draws on a terminal, and waits for keys";
+const WATCH: &str = "it goes on without an end; the tests of the command watch, too";
+const SERVERS: &str = "it needs a server that tests do not have";
 const LONG: &str = "it takes longer than a test should";
 const CARGO: &str = "cargo builds a package first";
 const PUBLISHED: &str = "it takes the package from PyPI, where there is none yet";
@@ -80,6 +82,51 @@ pub const STAND_INS: &[StandIn] = &[
     ),
     none("profundo record -a -d 10", MACHINE),
     none("profundo top -a", TERMINAL),
+    none(
+        "profundo push app.profundo --to pyroscope://localhost --service api",
+        SERVERS,
+    ),
+    none(
+        "profundo push app.profundo --to otlp://collector --service api --label host=node-1,zone=eu",
+        SERVERS,
+    ),
+    none(
+        "profundo push app.profundo --to s3://bucket/profiles --service api --label version=1.4",
+        SERVERS,
+    ),
+    none("profundo receive --to profiles", SERVERS),
+    none(
+        "profundo receive --to s3://bucket/profiles --every 60s --listen 0.0.0.0:4040",
+        SERVERS,
+    ),
+    none(
+        "profundo symbols add target/release/api --to s3://bucket/profiles",
+        SERVERS,
+    ),
+    none("profundo symbols list s3://bucket/profiles", SERVERS),
+    none("profundo watch -a --to /var/lib/profiles", WATCH),
+    none("profundo watch -a --to s3://bucket/prod", WATCH),
+    none(
+        "profundo watch --to s3://bucket/prod -- gunicorn app:app",
+        WATCH,
+    ),
+    none("profundo watch --to /var/lib/profiles 4151 4152", WATCH),
+    none(
+        "profundo report 's3://bucket/prod?service=api&version=1.4&from=-1h'",
+        SERVERS,
+    ),
+    none(
+        "profundo report '/var/profiles?service=api&from=-1h' tree",
+        SERVERS,
+    ),
+    none(
+        "profundo report '/var/lib/profiles?service=api&from=-1h'",
+        SERVERS,
+    ),
+    none(
+        "profundo report 's3://bucket/prod?service=api&version=1.4&from=-1d'",
+        SERVERS,
+    ),
     none("profundo run -a -- make -j8", MACHINE),
     none("profundo report machine", MACHINE),
     none(
@@ -382,7 +429,13 @@ pub const BARE: &[(&str, &str, &str)] = &[
 ];
 
 /// Pages whose blocks of text are formats and no screens.
-pub const FORMATS: &[&str] = &["docs/file-format.md", "docs/fleet.md", "docs/json.md"];
+pub const FORMATS: &[&str] = &[
+    "docs/cluster.md",
+    "docs/file-format.md",
+    "docs/fleet.md",
+    "docs/fleet-queries.md",
+    "docs/json.md",
+];
 
 /// Code in sentences that looks like a command and is none.
 pub const NO_COMMANDS: &[&str] = &["profundo itself"];

@@ -50,7 +50,7 @@ export function Filters({ recording }: { recording: AboutRecording | undefined }
         <span class="soft">
           {framedBy("title") === "" ? (
             <>
-              This file shows the whole recording. To filter it, and for {MORE}: <code>profundo view {recording?.name ?? "FILE"}</code>
+              This file shows the whole recording. To filter it, and for {MORE}: <code>profundo view {recording?.word ?? "FILE"}</code>
             </>
           ) : (
             <>

@@ -212,6 +212,31 @@ const ARROWS: &[Row] = &[
         may_use: &["profundo-model", "profundo-analysis"],
     },
     Row {
+        name: "profundo-symbol-store",
+        idea: "the symbols of programs beside the profiles of a fleet, by build id",
+        may_use: &["profundo-model", "profundo-symbols", "profundo-store"],
+    },
+    Row {
+        name: "profundo-push",
+        idea: "profiles sent to collectors, to Pyroscope, and to stores",
+        may_use: &[
+            "profundo-model",
+            "profundo-formats",
+            "profundo-import",
+            "profundo-store",
+        ],
+    },
+    Row {
+        name: "profundo-pushed",
+        idea: "the profiles that other profilers push, decoded into rows of a store",
+        may_use: &["profundo-model", "profundo-import", "profundo-store"],
+    },
+    Row {
+        name: "profundo-receive",
+        idea: "a server that takes the profiles of other profilers into a store",
+        may_use: &["profundo-store", "profundo-pushed"],
+    },
+    Row {
         name: "profundo",
         idea: "the library's face: macros, settings, data, tasks, peek, the recording allocator",
         may_use: &[
@@ -270,6 +295,23 @@ const ARROWS: &[Row] = &[
         ],
     },
     Row {
+        name: "profundo-watch",
+        idea: "`profundo watch`: profiles without an end, segment by segment into a store",
+        may_use: &[
+            "profundo-wire",
+            "profundo-linux",
+            "profundo-process",
+            "profundo-recorder",
+            "profundo-model",
+            "profundo-analysis",
+            "profundo-save",
+            "profundo-store",
+            "profundo-push",
+            "profundo-launch",
+            "profundo-console",
+        ],
+    },
+    Row {
         name: "profundo-view",
         idea: "the page of a recording: its server, its answers, and the same page as one file",
         may_use: &[
@@ -315,10 +357,15 @@ const ARROWS: &[Row] = &[
             "profundo-formats",
             "profundo-import",
             "profundo-tables",
+            "profundo-store",
+            "profundo-symbol-store",
+            "profundo-push",
+            "profundo-receive",
             "profundo-console",
             "profundo-launch",
             "profundo-save",
             "profundo-top",
+            "profundo-watch",
             "profundo-view",
             "profundo-bench-command",
         ],
@@ -358,6 +405,8 @@ const ARROWS: &[Row] = &[
             "profundo-analysis",
             "profundo-import",
             "profundo-formats",
+            "profundo-store",
+            "profundo-pushed",
         ],
     },
     Row {

@@ -256,9 +256,55 @@ pub fn own_path<T>(f: impl FnOnce(&CStr) -> T) -> Option<T> {
     Some(f(unsafe { CStr::from_ptr(info.dli_fname) }))
 }
 
+/// The C library's own definition of a name. The list of loaded files is not visited: a thread
+/// that forks meanwhile would leave its child with the loader's lock.
+pub fn of_c_library(name: &CStr) -> Option<usize> {
+    // SAFETY: zeroed is a valid Dl_info.
+    let mut info: libc::Dl_info = unsafe { core::mem::zeroed() };
+    // Every C library has this function, and programs do not define it.
+    let known = libc::getauxval as *const c_void;
+    // SAFETY: `info` is ours; dladdr fills it in or returns 0, and does not allocate. A child of a
+    // fork may still use it: its lock is made anew there.
+    if unsafe { libc::dladdr(known, &mut info) } == 0 {
+        return None;
+    }
+    let header = info.dli_fbase.cast::<libc::Elf64_Ehdr>().cast_const();
+    // SAFETY: a loaded library begins with its header, which says where the program headers are.
+    let library = unsafe {
+        let header = header
+            .as_ref()
+            .filter(|header| header.e_ident.starts_with(b"\x7fELF"))?;
+        let at = info.dli_fbase.byte_add(header.e_phoff as usize).cast();
+        object(
+            info.dli_fbase as usize,
+            slice::from_raw_parts(at, header.e_phnum.into()),
+        )?
+    };
+    match library.find(name) {
+        Some(Found::There(symbol)) => Some(symbol.address),
+        _ => None,
+    }
+}
+
+/// True if this library was loaded by the door through which it comes into a program that runs.
+pub fn comes_late() -> bool {
+    own_path(|path| path.to_bytes().starts_with(b"/proc/self/fd/")) == Some(true)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_c_library_is_searched_by_itself() {
+        for name in [c"__register_atfork", c"dl_iterate_phdr"] {
+            // SAFETY: the name ends in a NUL.
+            let expected = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) } as usize;
+            assert_eq!(of_c_library(name), Some(expected), "{name:?}");
+        }
+        assert_eq!(of_c_library(c"there is no such function"), None);
+        assert!(!comes_late());
+    }
 
     fn find(name: &CStr) -> Option<Symbol> {
         let mut result = None;

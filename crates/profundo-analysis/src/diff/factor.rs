@@ -18,7 +18,7 @@ const MOST: usize = 200;
 
 /// The amounts of one row before and after, and the variance of their difference.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Pair {
+pub(crate) struct Pair {
     pub before: f64,
     pub after: f64,
     pub variance: f64,
@@ -26,7 +26,7 @@ pub(super) struct Pair {
 
 /// A factor.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Factor {
+pub(crate) struct Factor {
     pub value: f64,
     /// The variance of its logarithm.
     pub variance: f64,
@@ -34,13 +34,13 @@ pub(super) struct Factor {
 
 impl Factor {
     /// No factor, and no doubt about it.
-    pub(super) const NONE: Self = Self {
+    pub(crate) const NONE: Self = Self {
         value: 1.0,
         variance: 0.0,
     };
 
     /// The factor between these rows. `spread` is the usual spread of such factors.
-    pub(super) fn of(mut rows: Vec<Pair>, spread: f64) -> Self {
+    pub(crate) fn of(mut rows: Vec<Pair>, spread: f64) -> Self {
         rows.retain(|row| row.before > 0.0 && row.after > 0.0 && row.variance > 0.0);
         rows.sort_by(|a, b| (b.before + b.after).total_cmp(&(a.before + a.after)));
         rows.truncate(MOST);

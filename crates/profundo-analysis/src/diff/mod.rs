@@ -10,7 +10,7 @@ mod assumed;
 mod boxes;
 mod code;
 mod draft;
-mod factor;
+pub(crate) mod factor;
 mod joint;
 mod matching;
 mod measure;
@@ -18,7 +18,7 @@ mod scale;
 mod stacks;
 pub(crate) mod student;
 mod table;
-mod test;
+pub(crate) mod test;
 #[cfg(test)]
 mod tests;
 

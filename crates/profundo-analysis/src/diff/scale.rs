@@ -15,6 +15,8 @@ pub enum Per {
     Run,
     /// A second of the recording.
     Second,
+    /// A second of the time that all functions take together: shares.
+    Share,
     /// A call of any function, where calls were counted.
     Calls,
     /// A call of this function where calls were counted, else a second of its time.
@@ -28,6 +30,8 @@ pub enum Scale {
     Run,
     /// Amounts are those of a second of the recording.
     Second,
+    /// Amounts are parts of a second that all functions take together.
+    Share,
     /// Amounts are those of a call of any function.
     Call {
         /// The calls before and after, of all runs.
@@ -64,6 +68,7 @@ impl Scale {
                 return Err(CompareError::NoDuration);
             }
             Per::Second => Self::Second,
+            Per::Share => Self::Share,
             Per::Calls => {
                 let calls = [0, 1].map(|side| {
                     let runs = profiles[side].iter().zip(&selections[side]);
@@ -115,6 +120,7 @@ impl Scale {
         match self {
             Self::Run => 1.0,
             Self::Second => 1e9 * per(profile.meta.duration.0),
+            Self::Share => 1e9 * per(selection.weight(profile)),
             Self::Call { .. } => per(selection.calls(profile)),
             Self::CallOf { function, .. } => per(calls_of(profile, selection, function)),
             Self::SecondOf { function } => 1e9 * per(time_of(profile, selection, function)),

@@ -25,7 +25,7 @@ pub struct Cell {
 impl Cell {
     /// Takes a run's factor out, as far as it is not that of its side. How uncertain the factor is
     /// counts once, in the factor between the sides.
-    pub(super) fn take_out(&mut self, factor: Factor, of_side: Factor) {
+    pub(crate) fn take_out(&mut self, factor: Factor, of_side: Factor) {
         let by = factor.value / of_side.value;
         self.value /= by;
         self.variance /= by * by;
@@ -69,7 +69,7 @@ impl Difference {
 
 /// What is known of the spread between runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Spread {
+pub(crate) struct Spread {
     /// The relative spread of a row between runs.
     pub relative: f64,
     /// The number of runs' worth that it counts for beside a row's own.
@@ -78,14 +78,14 @@ pub(super) struct Spread {
 
 impl Spread {
     /// The assumption for single runs. It is taken as certain: nothing could correct it.
-    pub(super) const fn assumed(relative: f64) -> Self {
+    pub(crate) const fn assumed(relative: f64) -> Self {
         Self {
             relative,
             freedom: f64::INFINITY,
         }
     }
     /// Counts are the same in every run of the same program.
-    pub(super) const EXACT: Self = Self {
+    pub(crate) const EXACT: Self = Self {
         relative: 0.0,
         freedom: f64::INFINITY,
     };
@@ -93,7 +93,7 @@ impl Spread {
 
 /// The amounts of one row in all runs.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Runs<'a> {
+pub(crate) struct Runs<'a> {
     pub before: &'a [Cell],
     pub after: &'a [Cell],
 }
@@ -125,7 +125,7 @@ fn side(cells: &[Cell], spread: Spread) -> Side {
 }
 
 /// The difference of a row.
-pub(super) fn difference(runs: Runs<'_>, factor: Factor, spread: Spread) -> Difference {
+pub(crate) fn difference(runs: Runs<'_>, factor: Factor, spread: Spread) -> Difference {
     let (before, after) = (side(runs.before, spread), side(runs.after, spread));
     let expected = before.mean * factor.value;
     let scaled = before.variance * factor.value * factor.value;
@@ -162,7 +162,7 @@ pub(super) fn difference(runs: Runs<'_>, factor: Factor, spread: Spread) -> Diff
 }
 
 /// The two sides of a row as the factor needs them.
-pub(super) fn pair(runs: Runs<'_>, relative: f64) -> Pair {
+pub(crate) fn pair(runs: Runs<'_>, relative: f64) -> Pair {
     let spread = Spread {
         relative,
         freedom: f64::INFINITY,
@@ -177,7 +177,7 @@ pub(super) fn pair(runs: Runs<'_>, relative: f64) -> Pair {
 
 /// The spread between runs, from all rows of a table together. `None` if there are no two runs on
 /// a side, or too few rows.
-pub(super) fn measured_spread<'a>(rows: impl IntoIterator<Item = Runs<'a>>) -> Option<Spread> {
+pub(crate) fn measured_spread<'a>(rows: impl IntoIterator<Item = Runs<'a>>) -> Option<Spread> {
     /// Fewer numbers say nothing.
     const FEW: f64 = 6.0;
     /// The weight of all rows' spread beside a row's own.
@@ -228,7 +228,7 @@ pub(super) fn measured_spread<'a>(rows: impl IntoIterator<Item = Runs<'a>>) -> O
 
 /// Marks the changes that are significant: after Benjamini and Hochberg, so that of all that are
 /// marked at most the part [`FALSE_ALARMS`] is chance.
-pub(super) fn mark<'a>(differences: impl IntoIterator<Item = &'a mut Difference>) -> f64 {
+pub(crate) fn mark<'a>(differences: impl IntoIterator<Item = &'a mut Difference>) -> f64 {
     let mut all: Vec<&mut Difference> = differences.into_iter().collect();
     let count = all.len();
     let mut order: Vec<f64> = all.iter().map(|difference| difference.p).collect();

@@ -1,12 +1,15 @@
 //! Samples that are scaled to the CPU time of their processes, and the missing time.
 
 use profundo_model::{
-    Engine, Loss, Nanos, Process, ProcessId, Profile, Reason, Sample, StackId, State, Thread,
-    ThreadId,
+    Engine, Loss, Nanos, Process, ProcessId, Profile, Reason, Sample, SampleKind, StackId, State,
+    Thread, ThreadId,
 };
 
 use super::all;
-use crate::{Cause, GroupBy, command_name, groups, missing, quality, settle, shares, totals};
+use crate::{
+    Cause, GroupBy, command_name, groups, missing, quality, settle, settle_beside_waits, shares,
+    totals,
+};
 
 const MS: u64 = 1_000_000;
 
@@ -75,6 +78,26 @@ fn weight_of(profile: &Profile, id: u32) -> u64 {
     let own = profile.samples.iter();
     let own = own.filter(|sample| profile.threads.get(sample.thread).process.0 == id);
     own.map(|sample| sample.weight.0).sum()
+}
+
+#[test]
+fn waits_stay_as_they_are_beside_scaled_cpu_time() {
+    let mut profile = shell();
+    profile.meta.kind = SampleKind::Wall;
+    let thread = profile.threads.iter().next().unwrap().0;
+    take(&mut profile, thread, StackId(0), State::WallWaiting);
+    let before = profile.clone();
+    settle(&mut profile);
+    assert!(profile.samples == before.samples);
+    settle_beside_waits(&mut profile);
+    let waits = |sample: &&Sample| sample.state == State::WallWaiting;
+    let waited: u64 = (profile.samples.iter().filter(waits))
+        .map(|sample| sample.weight.0)
+        .sum();
+    assert_eq!(waited, MS);
+    assert_eq!(weight_of(&profile, 0), 101 * MS);
+    assert_eq!(weight_of(&profile, 1), 3 * MS + 1);
+    assert_eq!(weight_of(&profile, 2), MS + 507);
 }
 
 /// The clocks of some engines stand still in the kernel: their samples cannot stand for its time,

@@ -27,7 +27,7 @@ another failure; 4 if nothing passes the filter.";
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Diff {
-    /// The recordings: one before and one after; or all before, and behind `--` all after
+    /// Recordings or queries: one before and one after; or all before, and behind `--` all after
     /// [default: the last two]
     #[arg(add = ArgValueCompleter::new(completing::recordings), value_name = "BEFORE AFTER")]
     pub recordings: Vec<PathBuf>,
@@ -51,8 +51,8 @@ pub struct Diff {
         help_heading = "The comparison"
     )]
     pub by: Vec<By>,
-    /// The scale: run, seconds, calls, or a function as the work done [default: run where both
-    /// programs ran to their end, else seconds]
+    /// The scale: run, seconds, share, calls, or a function as the work done [default: run where
+    /// both programs ran to their end, share for queries, else seconds]
     #[arg(long, value_name = "SCALE", help_heading = "The comparison")]
     pub per: Option<String>,
     /// Exit with 3 if the whole or a row has grown beyond chance by more of the whole
@@ -122,6 +122,7 @@ impl Diff {
     pub fn scale(&self) -> Per {
         match self.per.as_deref() {
             None => Per::Automatic,
+            Some("share" | "shares") => Per::Share,
             Some("run" | "runs") => Per::Run,
             Some("second" | "seconds") => Per::Second,
             Some("call" | "calls") => Per::Calls,

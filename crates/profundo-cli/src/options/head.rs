@@ -13,7 +13,7 @@ use crate::completing;
 // What is read, where it is written, and what it is called.
 #[derive(Debug, Clone, Default, Args)]
 pub struct Head {
-    /// The recording; `@2` is the one before the newest [default: the newest]
+    /// A recording or query; `@2` is the second newest [default: the newest]
     #[arg(add = ArgValueCompleter::new(completing::recordings), value_name = "FILE")]
     pub recording: Option<PathBuf>,
     /// Where to write it; `-` is the standard output

@@ -20,14 +20,16 @@ Record a program
   record      the same, without the report
   attach      record a process that runs already
   top         show where a program spends its time while it runs
+  watch       profile a machine or a service all the time, into a store
   peek        one stack of each thread, then a second of profile
   trace       count and time every call, or every line
 
-Look at a recording: FILE, or the newest where none is named
+Look at a recording: FILE, the newest where none is named, or a QUERY of a store
   report      where the time went: lines, functions, trees, memory, I/O
   view        a page in the browser: everything in one place, or as one file
   flame       a flame graph: an SVG file to click through
   diff        what has changed between two recordings, or two sets of runs
+  regressions which functions of a fleet have grown since the version before
   graph       a picture of who calls whom
   heatmap     time against the offset within each second: pauses, patterns
   list        the recordings that there are
@@ -44,6 +46,7 @@ Memory
 
 Other
   doctor      what works on this machine, and what to do about the rest
+  push, receive, symbols      profiles to and from other tools, for a fleet
   ctl, recover, completions, man
 
 Examples:
@@ -61,7 +64,7 @@ struct Screen {
     examples: &'static str,
 }
 
-const SCREENS: [Screen; 14] = [
+const SCREENS: [Screen; 15] = [
     Screen {
         verb: "run",
         options: &[
@@ -134,6 +137,25 @@ Examples:
         examples: "\
 Example:
   profundo peek 4711",
+    },
+    Screen {
+        verb: "watch",
+        options: &[
+            "to",
+            "service",
+            "label",
+            "rate",
+            "no_waits",
+            "memory",
+            "every",
+            "duration",
+            "all_processes",
+        ],
+        examples: "\
+Examples:
+  profundo watch -a --to /var/lib/profiles
+  profundo watch --to s3://bucket/prod --service api -- ./server
+  profundo report '/var/lib/profiles?service=api&from=-1h'",
     },
     Screen {
         verb: "report",

@@ -23,7 +23,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Merge {
-    /// The recordings, each with labels before it or without: FILE, or KEY=VALUE:FILE
+    /// The recordings or queries, each with labels before it or without: FILE, or KEY=VALUE:FILE
     #[arg(
         add = ArgValueCompleter::new(completing::recordings),
         value_name = "[KEY=VALUE:]FILE",
@@ -122,6 +122,10 @@ impl<'a> LabelledFile<'a> {
         let parts = word.to_str().filter(|_| !word.exists());
         let parts = parts.and_then(|text| text.split_once(':'));
         let parts = parts.and_then(|(labels, file)| {
+            // The colon in the time of a query is none behind labels.
+            if labels.contains('?') {
+                return None;
+            }
             let labels = labels.parse().ok()?;
             Some((labels, Path::new(OsStr::new(file))))
         });
@@ -200,5 +204,12 @@ mod tests {
         is("run=1,host=a:x:y.profundo", "x:y.profundo", "run=1 host=a");
         is("x:y.profundo", "x:y.profundo", "");
         is("run=1:@2", "@2", "run=1");
+        let query = "/var/store?service=api&from=2026-11-28T09:30";
+        is(query, query, "");
+        is(
+            "run=1:s3://bucket?service=api",
+            "s3://bucket?service=api",
+            "run=1",
+        );
     }
 }

@@ -5,6 +5,7 @@ mod attached_trace;
 mod beside;
 mod counting;
 mod diff;
+mod exchange;
 mod exporting;
 mod filters;
 mod gc_log;
@@ -17,6 +18,7 @@ mod measuring;
 mod merging;
 mod on_machine;
 mod recording;
+mod regressions;
 mod reporting;
 mod snapshot;
 mod time;
@@ -24,6 +26,7 @@ mod trace;
 mod tracking;
 mod view;
 mod viewing;
+mod watch;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -41,6 +44,7 @@ use profundo_top::options::Top;
 pub use attached_trace::AttachedTrace;
 pub use counting::Counting;
 pub use diff::Diff;
+pub use exchange::{AddSymbols, ListSymbols, Push, Receive, Symbols, SymbolsVerb};
 pub use exporting::{Export, Flame, Heatmap};
 pub use filters::{Filters, NO_GIL};
 pub use gc_log::GcLog;
@@ -51,10 +55,12 @@ pub use listing::List;
 pub use measuring::{Measuring, Reading};
 pub use merging::{Labels, Merge};
 pub use on_machine::{CommandIfAny, OnMachine};
+pub use regressions::Regressions;
 pub use reporting::Report;
 pub use trace::Trace;
 pub use view::{Order, Style, ViewOptions, What};
 pub use viewing::View;
+pub use watch::Watch;
 
 use crate::completing;
 
@@ -93,6 +99,9 @@ pub struct Arguments {
     /// Ask the servers of DEBUGINFOD_URLS for names and lines of libraries that this machine lacks
     #[arg(long, global = true, hide_short_help = true)]
     pub debuginfod: bool,
+    /// Have the machines behind this gateway answer queries of a store
+    #[arg(long, global = true, hide_short_help = true, value_name = "URL")]
+    pub cluster: Option<String>,
     #[command(subcommand)]
     pub verb: Verb,
 }
@@ -118,16 +127,26 @@ pub enum Verb {
     Peek(Peek),
     /// Show where a program spends its time while it runs
     Top(Top),
+    /// Profile the machine, processes or a program without an end, into a store of many machines
+    Watch(Watch),
     /// Print what a recording says
     Report(Report),
     /// Say what has changed between two recordings, or two sets of them
     Diff(Diff),
+    /// Say which functions of a fleet's services have grown since the version before
+    Regressions(Regressions),
     /// List the recordings that there are
     List(List),
     /// Combine recordings of runs, processes, machines or ranks into one
     Merge(Merge),
     /// Write a recording in another tool's format
     Export(Export),
+    /// Send recordings to a collector of OpenTelemetry, to Pyroscope, or into a store
+    Push(Push),
+    /// Take the profiles that other profilers push, and write them into a store
+    Receive(Receive),
+    /// Keep the symbols of programs in a store, for profiles that have addresses only
+    Symbols(Symbols),
     /// Say how fast a statement or a command is, and which of several is the fastest
     Bench(Bench),
     /// Draw a recording as a flame graph: an SVG file to click through
@@ -418,6 +437,7 @@ impl Arguments {
             Verb::Export(export) => export.misfit(),
             Verb::Flame(flame) => flame.misfit(),
             Verb::Diff(diff) => diff.misfit(),
+            Verb::Regressions(regressions) => regressions.misfit(),
             Verb::Graph(graph) => graph.misfit(),
             Verb::Heatmap(heatmap) => heatmap.misfit(),
             _ => None,

@@ -16,7 +16,7 @@ use crate::recordings::is_meant_as_file;
 
 #[derive(Debug, Args)]
 pub struct Report {
-    /// The recording; `@2` is the one before the newest [default: the newest]
+    /// A recording or query; `@2` is the second newest [default: the newest]
     #[arg(add = ArgValueCompleter::new(offered_words), value_name = "FILE")]
     pub recording: Option<OsString>,
     /// What to print [default: summary]

@@ -24,7 +24,7 @@ Exit codes: 0; 2 for wrong usage; 1 for another failure.";
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct View {
-    /// The recording; `@2` is the one before the newest [default: the newest]. With two, the first
+    /// The recording or query; `@2` is the one before the newest [default: the newest]. With two, the first
     /// is compared with the second; of two sets, the later one stands behind `--`. A number is a
     /// process that runs. A heap snapshot, or two, may stand beside them or alone
     #[arg(

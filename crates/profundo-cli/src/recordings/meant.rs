@@ -8,12 +8,15 @@ use anyhow::{Result, bail};
 use profundo_console::output::is_foreign;
 use profundo_formats::{Holds, begun_file, is_profundo, overview_file};
 
+use crate::fleet;
+
 use super::folder::{ENDING, Folder};
 
 /// The file of a typed recording.
 pub fn meant(typed: Option<&Path>) -> Result<PathBuf> {
     let number = match typed {
         None => 1,
+        Some(path) if fleet::query(path).is_some() => return Ok(path.to_owned()),
         Some(path) => match number(path.as_os_str()) {
             Some(number) => number,
             None => return Ok(by_name(path).unwrap_or_else(|| path.to_owned())),
@@ -106,6 +109,7 @@ fn number(typed: &OsStr) -> Option<usize> {
 pub fn is_meant_as_file(word: &OsStr) -> bool {
     let path = Path::new(word);
     number(word).is_some()
+        || fleet::query(path).is_some()
         || path.extension() == Some(OsStr::new(ENDING))
         || word.as_encoded_bytes().contains(&b'/')
         || path.is_file() && !is_foreign(path, is_profundo)

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use profundo_launch::LocalTime;
+use profundo_linux::machine;
 
 use super::folder::{ENDING, Folder};
 
@@ -59,10 +60,7 @@ impl Drop for Reserved {
 pub fn reserve(program: &str) -> Result<Reserved> {
     let folder = Folder::here();
     folder.make()?;
-    let one_of_many = one_of_many(
-        |name| std::env::var(name).ok(),
-        || fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default(),
-    );
+    let one_of_many = one_of_many(|name| std::env::var(name).ok(), machine::host);
     let stem = stem(program, LocalTime::now(), one_of_many.as_deref());
     for number in 1..MOST {
         let path = folder.path().join(match number {
@@ -106,8 +104,7 @@ fn one_of_many(
     }
     let is_job = JOBS.iter().any(|name| variable(name).is_some());
     let host = is_job.then(host)?;
-    let host = host.trim();
-    (!host.is_empty()).then(|| host.to_owned())
+    (!host.is_empty()).then_some(host)
 }
 
 /// A name as a part of a file's name: it needs no quotes in a shell, and does not begin like an
@@ -186,7 +183,7 @@ mod tests {
                     let pair = pairs.iter().find(|pair| pair.0 == name);
                     pair.map(|pair| pair.1.to_owned())
                 },
-                || "node7\n".to_owned(),
+                || "node7".to_owned(),
             )
         };
         assert_eq!(of(&[]), None);

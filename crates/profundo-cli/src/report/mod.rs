@@ -42,6 +42,11 @@ pub fn report(options: &Report) -> Result<ExitCode> {
         Input::new(file, &view.filters, view.until.to, &view.measuring).reading(&options.reading);
     let recording = input.path()?;
     let mut profile = input.read(&recording, shape.samples())?;
+    if matches!(asked.what, What::Lines | What::MemoryLines) && profile.meta.question.is_some() {
+        let note =
+            "a store has no source text: lines are shown as the files on this machine have them";
+        profile.meta.notes.push(note.to_owned());
+    }
     // Instructions are found in stacks as they were recorded.
     let mut shape = shape.with_code(&mut profile)?;
     shape.filter = transform(&mut profile, &shape.filter);
@@ -402,6 +407,12 @@ impl<'a> Shape<'a> {
         let unknown = unknown_label(profile, shape.by.as_ref());
         if let Some(why) = unknown.or_else(|| unknown_attribute(profile, shape.by.as_ref())) {
             return Some(why);
+        }
+        if self.what == What::Stacks && profile.meta.question.is_some() {
+            return Some(
+                "a store keeps no single samples, so there is no last stack of a thread in it"
+                    .to_owned(),
+            );
         }
         if !is_untimed(profile) {
             return None;

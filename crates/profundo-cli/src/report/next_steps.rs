@@ -130,6 +130,9 @@ pub(super) fn next(recording: &Path, profile: &Profile) -> Vec<NextStep> {
     }
     let mut steps = Vec::new();
     match profile.is_merged() {
+        true if profile.meta.question.is_some() => {
+            steps.push(report("spread", "how far hosts and versions differ"));
+        }
         true => steps.push(report("spread", "how far the recordings differ")),
         false => steps.extend(better_recording(profile)),
     }

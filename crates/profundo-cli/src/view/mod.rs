@@ -196,6 +196,8 @@ fn write(options: &View, shown: &Shown, path: &Path) -> Result<ExitCode> {
 fn serve(options: &View, shown: &Shown) -> Result<ExitCode> {
     let files = shown.files();
     if options.listen.is_none()
+        // An answer of an hour ago is not that of now.
+        && !files.iter().any(|file| crate::fleet::query(file).is_some())
         && let Some(url) = running::find(&files)
     {
         // Somebody looks at the same recordings already.

@@ -174,6 +174,7 @@ fn meta() -> impl Strategy<Value = Meta> {
             event,
             lacks_times,
             is_of_machine,
+            question: None,
             period: Nanos(times.0),
             started_at_unix: times.1,
             duration: Nanos(times.2),

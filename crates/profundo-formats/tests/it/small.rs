@@ -169,6 +169,7 @@ pub fn small() -> Profile {
             event: String::new(),
             lacks_times: false,
             is_of_machine: false,
+            question: None,
             period: Nanos(1_000_000),
             started_at_unix: 1_700_000_000_123_456_789,
             duration: Nanos(5_000_000_000),

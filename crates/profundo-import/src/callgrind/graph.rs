@@ -102,7 +102,8 @@ impl Places<'_, '_> {
         }
         for calls in sums_of_calls(&thread.arcs) {
             if Some(calls.caller) == program {
-                graph.functions[calls.callee as usize].begun += calls.calls;
+                let begun = &mut graph.functions[calls.callee as usize].begun;
+                *begun = begun.saturating_add(calls.calls);
                 continue;
             }
             graph.arcs.push(Arc {

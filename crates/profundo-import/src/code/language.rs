@@ -4,12 +4,9 @@
 use profundo_model::Language;
 
 /// The language of a function with this name in this file.
+#[inline]
 pub fn language_of(function: &str, file: &str) -> Language {
-    let ending = file
-        .rsplit('/')
-        .next()
-        .and_then(|name| name.rsplit_once('.'));
-    match ending.map(|(_, ending)| ending) {
+    match ending_of(file) {
         Some("py" | "pyx" | "pxd" | "pyw" | "ipynb") => Language::Python,
         Some("rs") => Language::Rust,
         Some("jl") => Language::Julia,
@@ -21,7 +18,15 @@ pub fn language_of(function: &str, file: &str) -> Language {
     }
 }
 
+/// What stands behind the last dot of a file's name, which is short: it is looked for from the end.
+#[inline]
+fn ending_of(file: &str) -> Option<&str> {
+    let place = (file.bytes()).rposition(|byte| matches!(byte, b'.' | b'/'))?;
+    file[place..].strip_prefix('.')
+}
+
 /// Code that has no file in Python: a cell, a command line, the import system.
+#[inline]
 fn is_python_place(file: &str) -> bool {
     file.starts_with("<ipython-input-")
         || file.starts_with("<frozen ")
@@ -30,15 +35,22 @@ fn is_python_place(file: &str) -> bool {
 
 /// Our own names for gaps: `[truncated]`.
 fn is_gap(function: &str) -> bool {
+    if !function.starts_with('[') {
+        return false;
+    }
     profundo_model::Reason::ALL
         .iter()
         .any(|reason| reason.name() == function)
 }
 
 /// Rust's mangled hash: `core::fmt::write::h0123456789abcdef`.
+#[inline]
 fn is_rust(function: &str) -> bool {
-    function.rsplit_once("::h").is_some_and(|(_, hash)| {
-        hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit())
+    const HASH: usize = 16;
+    let hash = function.len().checked_sub(HASH);
+    let parts = hash.and_then(|start| function.split_at_checked(start));
+    parts.is_some_and(|(name, hash)| {
+        name.ends_with("::h") && hash.bytes().all(|byte| byte.is_ascii_hexdigit())
     })
 }
 
@@ -55,7 +67,11 @@ mod tests {
         );
         assert_eq!(language_of("f", "a.rs"), Language::Rust);
         assert_eq!(language_of("main.main", "/go/main.go"), Language::Native);
-        assert_eq!(language_of("[truncated]", ""), Language::Synthetic);
+        assert_eq!(language_of("f", "a.py/b"), Language::Native);
+        assert_eq!(language_of("f", "/.py"), Language::Python);
+        for reason in profundo_model::Reason::ALL {
+            assert_eq!(language_of(reason.name(), ""), Language::Synthetic);
+        }
         assert_eq!(language_of("a::b::h0123456789abcdef", ""), Language::Rust);
     }
 }

@@ -3,7 +3,7 @@
 
 pub(crate) mod cursor;
 pub(crate) mod json;
-pub(crate) mod protobuf;
+pub mod protobuf;
 pub(crate) mod text;
 pub(crate) mod unpack;
 pub(crate) mod xml;

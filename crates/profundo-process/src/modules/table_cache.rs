@@ -155,7 +155,7 @@ fn is_fit(folder: &Path) -> bool {
         OVERLAY,
         XFS,
     ];
-    sys::file_system(folder).is_ok_and(|(kind, free)| LOCAL.contains(&kind) && free >= ROOM)
+    sys::file_system(folder).is_ok_and(|system| LOCAL.contains(&system.kind) && system.free >= ROOM)
 }
 
 /// The cache folder; `place` if it is given.

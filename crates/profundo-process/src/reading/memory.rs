@@ -87,6 +87,8 @@ pub struct PageMemory {
     last: usize,
     /// A piece that was copied earlier, and its start. It takes precedence over the pages.
     copied: (u64, Vec<u8>),
+    /// Whether the copied piece is out of sight.
+    is_bare: bool,
     /// Whether no more pages are fetched, and which pages were missed then.
     closed: bool,
     missed: Vec<u64>,
@@ -181,7 +183,18 @@ impl PageMemory {
         self.copied.1.extend_from_slice(bytes);
     }
 
+    /// Reads without the copied piece.
+    pub fn without_copy<R>(&mut self, read: impl FnOnce(&mut Self) -> R) -> R {
+        self.is_bare = true;
+        let result = read(self);
+        self.is_bare = false;
+        result
+    }
+
     fn in_copy(&self, address: u64) -> Option<u64> {
+        if self.is_bare {
+            return None;
+        }
         let (start, bytes) = &self.copied;
         let offset = usize::try_from(address.checked_sub(*start)?).ok()?;
         let word = bytes.get(offset..)?.first_chunk()?;

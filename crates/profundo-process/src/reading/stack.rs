@@ -146,7 +146,10 @@ impl Reader {
                 };
                 self.memory.lay_over(registers.sp, copy);
                 (sample, stack) = self.once(head, place, &modules, python.as_deref_mut());
-                if !self.python.is_empty() || stack.python_end != PythonEnd::Whole {
+                let loops = self.loops(python.as_deref());
+                if !(self.python.is_empty() && loops.is_empty())
+                    || stack.python_end != PythonEnd::Whole
+                {
                     let mut left = tries.max(1);
                     loop {
                         (sample, stack) = self.read_doubtful(
@@ -319,21 +322,13 @@ impl Reader {
         copy: &[u8],
         wanted: &mut Wanted,
         modules: &Modules<'_>,
-        python: Option<&mut Python>,
+        mut python: Option<&mut Python>,
     ) -> (SampleHead, Stack) {
         let before = self.python.clone();
-        let loops = python.as_ref().map(|python| python.interpreter.evaluation);
         self.memory.read_again(wanted);
         self.memory.lay_over(place.registers.sp, copy);
-        let (sample, mut stack) = self.once(head, place, modules, python);
-        let loops: Vec<usize> = loops.map_or_else(Vec::new, |ranges| {
-            let is_loop = |&(index, address): &(usize, &u64)| {
-                // All but the first are return addresses.
-                ranges.hold(address.wrapping_sub(u64::from(index > 0)))
-            };
-            let native = self.native.iter().enumerate();
-            native.filter(is_loop).map(|(index, _)| index).collect()
-        });
+        let (sample, mut stack) = self.once(head, place, modules, python.as_deref_mut());
+        let loops = self.loops(python.as_deref());
         let ends = Ends {
             native: sample.end,
             python: stack.python_end,
@@ -344,6 +339,20 @@ impl Reader {
         let is_broken = stack.python_end == PythonEnd::Broken;
         stack.is_torn = self.python != before || !fits || !stays || is_broken;
         (sample, stack)
+    }
+
+    /// The indices of the native frames of the evaluation loop.
+    fn loops(&self, python: Option<&Python>) -> Vec<usize> {
+        let Some(python) = python else {
+            return Vec::new();
+        };
+        let ranges = &python.interpreter.evaluation;
+        let is_loop = |&(index, address): &(usize, &u64)| {
+            // All but the first are return addresses.
+            ranges.hold(address.wrapping_sub(u64::from(index > 0)))
+        };
+        let native = self.native.iter().enumerate();
+        native.filter(is_loop).map(|(index, _)| index).collect()
     }
 
     /// Whether the innermost run of the evaluation loop still is in the call that it was in when
@@ -392,13 +401,12 @@ impl Reader {
                 is_moving: place.is_moving,
                 now: sys::nanoseconds(libc::CLOCK_MONOTONIC),
             };
-            let walked = python.walk(
-                &mut self.memory,
-                &head,
-                found,
-                &mut self.python,
-                &mut self.records,
-            );
+            let (frames, records) = (&mut self.python, &mut self.records);
+            // The frames are all of this instant: some of their links lie on the native stack, and
+            // with those of the copied instant they would make a chain that never was.
+            let walked = self
+                .memory
+                .without_copy(|memory| python.walk(memory, &head, found, frames, records));
             sample.python_end = walked.end;
             sample.gil = walked.gil;
             sample.task = walked.task;
@@ -517,6 +525,10 @@ fn fits(python: &[u64], ends: Ends, loops: &[usize]) -> bool {
     if loops.iter().filter(is_read).count() > found + 1 {
         return false;
     }
+    // A loop that has called something has begun.
+    if found == 0 && loops.iter().any(|&index| index > 0) {
+        return false;
+    }
     match ends.native {
         End::Root => entries.all(|native| native.is_some()),
         // No run with a frame may follow one without.
@@ -607,6 +619,7 @@ mod tests {
         // A generator that was suspended when it was read leads nowhere.
         assert!(!fits(&[frame, entry(0)], root, &[0, 2, 4, 6, 8]));
         assert!(fits(&[], root, &[0]));
+        assert!(!fits(&[], root, &[2]), "it has called something");
     }
 
     #[test]

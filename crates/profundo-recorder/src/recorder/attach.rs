@@ -65,7 +65,7 @@ impl Recorder {
         }
         self.core.processes.root = Some(pid);
         // A sampled thread is resumed at once.
-        profundo_linux::sys::ask_for_short_slices();
+        profundo_linux::urgency::ask_for_short_slices();
         let running = std::mem::replace(&mut self.core.running, false);
         self.begin_outside(pid, 0, Begun::Before, sink);
         let mut tids = proc::threads(pid);
@@ -208,6 +208,7 @@ impl Recorder {
             if left.is_zero() {
                 return;
             }
+            self.hurry.keep();
             if self.resume_late_threads() {
                 left = left.min(LATE);
             }

@@ -10,6 +10,7 @@ use profundo_linux::account::Account;
 use profundo_linux::clock::Scale;
 use profundo_linux::container::{AsUser, Numbers};
 use profundo_linux::perf::{Begins, SideBand, Signal, TaskClock};
+use profundo_linux::urgency::Hurry;
 use profundo_linux::{proc, sys};
 use profundo_permits::{may_be_read, perf_refused, without_proc};
 use profundo_probe::shared::{
@@ -136,6 +137,7 @@ impl Recorder {
             side_band: None,
             poller: None,
             left_alone: BTreeSet::new(),
+            hurry: Hurry::default(),
             cleared: 0,
             kept: 0,
         })

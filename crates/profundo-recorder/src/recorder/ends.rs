@@ -158,6 +158,7 @@ impl Recorder {
     /// Takes the remaining samples, stops clocks and timers, and removes the session. Living
     /// programs go on without the recorder.
     pub fn finish(mut self, sink: &mut dyn FnMut(Event<'_>)) -> Finish {
+        self.hurry.end();
         // No other thread may hold the directory.
         self.poller = None;
         self.outside.set_machine_running(false);

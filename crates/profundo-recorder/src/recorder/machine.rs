@@ -16,7 +16,7 @@ impl Recorder {
         let opened = self.outside.open_machine(period, &chosen);
         opened.map_err(|error| Error::Refused(machine_refused(&error)))?;
         // A sampled thread that is read is resumed at once.
-        profundo_linux::sys::ask_for_short_slices();
+        profundo_linux::urgency::ask_for_short_slices();
         if self.core.running {
             self.parts.energy.resume(&mut self.core);
             self.outside.set_machine_running(true);

@@ -22,6 +22,7 @@ use std::time::{Duration, Instant};
 
 use profundo_linux::perf::SideBand;
 use profundo_linux::sys;
+use profundo_linux::urgency::Hurry;
 use profundo_probe::shared::SessionState;
 use profundo_session::copies_with;
 use profundo_wire::recording::{Allocations, Event, HowEnded, Start};
@@ -58,6 +59,8 @@ pub struct Recorder {
     kept: u32,
     /// Processes that are not recorded, as a note says.
     left_alone: BTreeSet<u32>,
+    /// Threads that are sampled are read at once.
+    hurry: Hurry,
 }
 
 impl fmt::Debug for Recorder {

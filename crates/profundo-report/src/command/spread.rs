@@ -116,9 +116,12 @@ impl View for Spread {
         let widest = rows.map(|times| width(most_at(times))).max().unwrap_or(0);
         let for_name = widest.clamp("Most in".len(), (page.columns / 5).max(12));
         let mut line = Line::default();
-        let title = match self.total {
-            true => "The time of each function with its callees, in one recording:",
-            false => "The own time of each function, in one recording:",
+        let is_of_store = profile.meta.question.is_some();
+        let title = match (self.total, is_of_store) {
+            (true, false) => "The time of each function with its callees, in one recording:",
+            (false, false) => "The own time of each function, in one recording:",
+            (true, true) => "The time of each function with its callees, in a version on a host:",
+            (false, true) => "The own time of each function, in a version on a host:",
         };
         line.push(title, GRAY);
         page.line(&mut line)?;

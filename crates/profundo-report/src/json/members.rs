@@ -9,6 +9,7 @@ use profundo_model::{
 };
 
 use crate::Choices;
+use crate::command::cpus::cpus;
 use crate::json::Json;
 use crate::naming::label::Label;
 use crate::naming::weighs::Weighs;
@@ -17,7 +18,15 @@ use crate::quality::{graves_beside, words};
 /// The version of the schema: it grows when a member goes or means something else.
 pub(crate) const SCHEMA: u64 = 2;
 
-/// The members that every document starts with.
+/// The first member of every document: the name of the report.
+pub(crate) fn header_member(json: &mut Json<'_>, report: &str) {
+    json.row("profundo", |json| {
+        json.number("schema", SCHEMA);
+        json.text("report", report);
+    });
+}
+
+/// The members that every document on a profile starts with.
 pub(crate) fn head_members(
     json: &mut Json<'_>,
     report: &str,
@@ -26,10 +35,7 @@ pub(crate) fn head_members(
     selection: &Selection,
 ) {
     json.weighs = Weighs::of(profile);
-    json.row("profundo", |json| {
-        json.number("schema", SCHEMA);
-        json.text("report", report);
-    });
+    header_member(json, report);
     json.object("recording", |json| {
         recording_members(json, profile, selection)
     });
@@ -42,6 +48,9 @@ pub(crate) fn head_members(
         let weight = selection.weight(profile);
         json.weight("", weight);
         kinds_members(json, "", selection.split(profile).shares(weight));
+        if let Some(cpus) = cpus(profile, choices, selection) {
+            json.share("cpus", Some(cpus));
+        }
         let garbage = garbage(profile, selection);
         if garbage > 0 {
             json.share("garbage_share", Some(garbage as f64 / weight.max(1) as f64));
@@ -60,10 +69,22 @@ fn recording_members(json: &mut Json<'_>, profile: &Profile, selection: &Selecti
     let meta = &profile.meta;
     let quality = quality(profile, selection);
     let command = profile.processes.first();
-    // Of all processes of a machine none is the program.
-    let command = command.filter(|_| !meta.is_of_machine);
+    // Of all processes of a machine, or of many machines, none is the program.
+    let command = command.filter(|_| !meta.is_of_machine && meta.question.is_none());
     let command = command.map_or("", |process| profile.strings.get(process.command));
     json.text_or_null("command", command);
+    if let Some(question) = &meta.question {
+        json.object("query", |json| {
+            json.text("text", &question.text);
+            json.text("title", &question.title);
+            json.text("rest", &question.rest);
+            json.array("counted", |json| {
+                for part in &question.from {
+                    json.text("", part);
+                }
+            });
+        });
+    }
     json.text(
         "measures",
         match meta.kind {

@@ -10,7 +10,8 @@ use crate::naming::weighs::Weighs;
 use crate::page::line::turns_direction;
 
 pub(crate) use members::{
-    SCHEMA, amounts_members, figure_members, head_members, place, place_at, share_members,
+    SCHEMA, amounts_members, figure_members, head_members, header_member, place, place_at,
+    share_members,
 };
 
 /// JSON in the making. The first error is kept and returned at the end.

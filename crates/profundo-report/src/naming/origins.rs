@@ -44,7 +44,11 @@ pub(crate) fn group_label(profile: &Profile, by: &GroupBy, first: ProcessId) -> 
 /// alone, writes those; for any other, nothing.
 pub(crate) fn write_merged(page: &mut Page<'_>) -> io::Result<()> {
     let profile = page.profile;
+    let question = profile.meta.question.as_ref();
     let text = match profile.origins.len() {
+        _ if question.is_some() => question.map_or(String::new(), |question| {
+            format!("{} · {}", question.title, question.rest)
+        }),
         0 => return Ok(()),
         1 => match &profile.origin_names()[0] {
             names if names.is_empty() => return Ok(()),

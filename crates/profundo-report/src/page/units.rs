@@ -77,6 +77,9 @@ pub fn duration(nanos: u64) -> String {
         },
         _ if whole < 60 => format!("{} s", three_digits(seconds)),
         _ if whole < 3600 => format!("{} min {:02} s", whole / 60, whole % 60),
+        // Minutes are of no interest then, and columns have no room for them.
+        _ if whole >= 360_000 => format!("{} h", (whole + 1800) / 3600),
+        _ if whole >= 36_000 => format!("{:.1} h", seconds / 3600.0),
         _ => {
             let minutes = (whole + 30) / 60;
             format!("{} h {:02} min", minutes / 60, minutes % 60)
@@ -202,7 +205,7 @@ mod tests {
 
     #[test]
     fn durations_have_units_that_suit_them() {
-        let rows: [(u64, &str); 15] = [
+        let rows: [(u64, &str); 16] = [
             (0, "0 s"),
             (999, "999 ns"),
             (1_500, "1.50 µs"),
@@ -217,7 +220,8 @@ mod tests {
             (59_600_000_000, "1 min 00 s"),
             (3_599_400_000_000, "59 min 59 s"),
             (3_599_600_000_000, "1 h 00 min"),
-            (u64::MAX, "5124095 h 35 min"),
+            (46_440_000_000_000, "12.9 h"),
+            (u64::MAX, "5124096 h"),
         ];
         for (nanos, text) in rows {
             assert_eq!(duration(nanos), text, "{nanos}");

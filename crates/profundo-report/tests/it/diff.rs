@@ -2,7 +2,7 @@
 
 use profundo_analysis::diff::{By, Comparison, Options, Per, compare};
 use profundo_model::{Machine, Module, Nanos, Profile, Role};
-use profundo_report::{Compared, Diff, Look, Shown};
+use profundo_report::{Compared, Diff, Look, Ready, Shown};
 
 /// A profile of so many samples of each stack, in an order that repeats.
 fn recorded(stacks: &[(&str, u64)]) -> Profile {
@@ -54,6 +54,7 @@ fn with<T>(
             name,
             made: "2026-11-24 15:19",
             profile,
+            of: "runs",
         }]
     };
     let (old, new) = (side("app-1", before), side("app-2", after));

@@ -6,7 +6,7 @@ use profundo_model::{
     Bytes, FrameKey, Language, LocationKind, Measure, Nanos, Process, Profile, Sample, SampleKind,
     Sampling, StackId, State, ThreadId, Traffic, Wait,
 };
-use profundo_report::{Compared, Diff, Look, Shown};
+use profundo_report::{Compared, Diff, Look, Ready, Shown};
 use serde_json::Value;
 
 const MS: u64 = 1_000_000;
@@ -74,6 +74,7 @@ fn changes(by: By, before: &Profile, after: &Profile) -> (String, Vec<Changed>) 
             name,
             made: "",
             profile,
+            of: "runs",
         }]
     };
     let (old, new) = (side("a", before), side("b", after));

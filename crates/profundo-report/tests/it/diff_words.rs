@@ -5,7 +5,7 @@ use profundo_analysis::diff::{By, Options, compare};
 use profundo_model::{
     Bytes, FrameKey, Nanos, Profile, SampleKind, State, Thread, ThreadId, Traffic, Wait,
 };
-use profundo_report::{Compared, Diff, Look, Shown};
+use profundo_report::{Compared, Diff, Look, Ready, Shown};
 
 use crate::mixed::{APP, Maker};
 
@@ -21,6 +21,7 @@ fn text(before: &Profile, after: &Profile, by: &[By]) -> String {
             name,
             made: "",
             profile,
+            of: "runs",
         }]
     };
     let (old, new) = (side("old", before), side("new", after));
@@ -195,6 +196,7 @@ fn a_verdict_that_is_wider_than_the_page_says_each_word_once() {
             name: "x",
             made: "",
             profile,
+            of: "runs",
         }]
     };
     let (old, new) = (side(&before), side(&after));

@@ -4,12 +4,13 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use profundo_analysis::growth::{growth, judge};
 use profundo_analysis::measured;
 use profundo_model::{LocationKind, Measure, Profile, Sample};
 use profundo_report::{
     Allocs, Callers, Check, Checklist, Choices, CountedLines, Exceptions, Filter, Format,
-    Functions, GroupBy, Io, Lines, Mark, Memory, MemoryLines, Mend, Report, Spans, Spread, Stacks,
-    Statprof, Summary, Syscalls, ThreadLocals, Trace, View,
+    Functions, GroupBy, Io, Lines, Mark, Memory, MemoryLines, Mend, Ready, Regressions, Report,
+    ServiceVersions, Spans, Spread, Stacks, Statprof, Summary, Syscalls, ThreadLocals, Trace, View,
 };
 use serde_json::Value;
 
@@ -312,6 +313,35 @@ fn comparisons_are_documented_too() {
         let value: Value = serde_json::from_str(&document).unwrap();
         assert_eq!(schema.faults(&value), Vec::<String>::new(), "{document}");
     }
+}
+
+#[test]
+fn regressions_are_documented_too() {
+    let profile = Profile::from_folded("main;a 700\nmain;b 300").unwrap();
+    let mut found = growth(&profile, ["", ""], 0.01);
+    judge([&mut found], 0.05, 0.0);
+    assert!(found.rows.iter().all(|row| !row.has_grown));
+    found.rows.iter_mut().for_each(|row| row.has_grown = true);
+    let services = vec![
+        ServiceVersions::compared("api", ["1.4", "1.5"], [1.0, 2.0], &profile, &found),
+        ServiceVersions::left_out("worker", "it has one version, 7".to_owned()),
+    ];
+    let report = Regressions::new("from -1h", services, 0.005, 0.05);
+    let document = report.json().unwrap();
+    let value: Value = serde_json::from_str(&document).unwrap();
+    let faults = Schema::documented().faults(&value);
+    assert_eq!(faults, Vec::<String>::new(), "{document}");
+    assert!(
+        value["functions"]
+            .as_array()
+            .is_some_and(|rows| rows.len() == 2),
+        "{document}"
+    );
+    let text = report.render().unwrap();
+    assert!(
+        text.contains("Not compared: worker (it has one version, 7)."),
+        "{text}"
+    );
 }
 
 #[test]

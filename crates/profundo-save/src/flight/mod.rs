@@ -1,8 +1,7 @@
 //! A flight recorder: of a recording without an end, the last minutes are kept.
 //!
-//! The recording is written in pieces, each into a file of its own. A piece begins with what is
-//! known of the programs at that moment ([`standing`]), and has the figures of its own time alone
-//! ([`piece`]). As soon as the newer pieces cover the wanted time, the oldest is removed
+//! The recording is written in [pieces](crate::pieces), each into a file of its own ([`piece`]). As
+//! soon as the newer pieces cover the wanted time, the oldest is removed
 //! ([`ring`]): so neither the memory nor the disk grows with the length of the recording. The
 //! pieces that are there become one ordinary recording whenever it is wanted ([`kept`]), in another
 //! thread, while the recording goes on.
@@ -16,9 +15,7 @@
 
 mod kept;
 mod piece;
-mod records;
 mod ring;
-mod standing;
 
 use std::fs::{self, DirBuilder, File, TryLockError};
 use std::io;
@@ -30,19 +27,16 @@ use anyhow::{Context, Result};
 use profundo_console::output;
 use profundo_formats::Error;
 use profundo_ingest::Ingest;
-use profundo_linux::machine;
-use profundo_model::Machine;
 use profundo_recorder::SoFar;
 use profundo_wire::recording::{Event, Finish, Start};
 
 pub use kept::{Kept, Written};
 
-use crate::qualified_names;
+use crate::pieces::{Figures, Standing, begun};
 use crate::recording_writer::{UNBEGUN, stacks_within};
 use kept::Whole;
-use piece::{Figures, Piece, Place};
+use piece::Piece;
 use ring::Ring;
-use standing::Standing;
 
 /// The number of pieces that cover the wanted time: so much of it is kept besides.
 const PIECES: u32 = 8;
@@ -114,9 +108,7 @@ impl FlightRecorder {
             .with_context(|| format!("cannot make the folder {}", folder.display()))
             .context(UNBEGUN)?;
         let max_size = max_size / FILES;
-        let ingest = Ingest::first_piece(start)
-            .max_stacks(stacks_within(max_size))
-            .qualified_names(qualified_names::by_source());
+        let ingest = Ingest::first_piece(start).max_stacks(stacks_within(max_size));
         let mut recorder = Self {
             folder: own,
             start,
@@ -195,9 +187,7 @@ impl FlightRecorder {
         };
         self.standing.next_piece();
         let first = self.ring.first_block().unwrap_or(0);
-        let ingest = piece
-            .next(first)
-            .qualified_names(qualified_names::by_source());
+        let ingest = piece.next(first);
         self.end(piece, &after);
         let begun = self.begin(ingest, after);
         self.failed_with(begun);
@@ -217,9 +207,7 @@ impl FlightRecorder {
             return;
         };
         self.standing.next_piece();
-        let ingest = piece
-            .next(u64::MAX)
-            .qualified_names(qualified_names::by_source());
+        let ingest = piece.next(u64::MAX);
         drop(piece);
         self.ring.clear();
         let figures = Figures::none(Start {
@@ -231,21 +219,11 @@ impl FlightRecorder {
     }
 
     /// Begins a piece.
-    fn begin(&mut self, mut ingest: Ingest, figures: Figures) -> Result<(), Error> {
-        let this = machine::this();
-        ingest.profile_mut().meta.machine = Some(Machine {
-            cpu: this.cpu,
-            cpus: this.cpus,
-            kernel: this.kernel,
-            others: None,
-        });
-        let place = Place {
-            path: self.folder.path.join(self.number.to_string()),
-            start: self.start,
-            max_size: self.max_size,
-        };
+    fn begin(&mut self, ingest: Ingest, figures: Figures) -> Result<(), Error> {
+        let stretch = begun(ingest, self.start, &self.standing, figures);
+        let path = self.folder.path.join(self.number.to_string());
         self.number += 1;
-        let (piece, begun) = Piece::begin(ingest, place, &self.standing, figures);
+        let (piece, begun) = Piece::begin(stretch, path, self.max_size);
         self.piece = Some(piece);
         begun
     }

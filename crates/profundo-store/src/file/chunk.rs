@@ -75,6 +75,14 @@ impl ChunkReader for Chunk {
     }
 }
 
+/// Whether these bytes are a structure in Thrift's compact protocol, each part of which takes some
+/// bytes: reading it takes no more time than it has bytes.
+pub(super) fn is_structure(bytes: &[u8]) -> bool {
+    /// Metadata have ten levels.
+    const DEEPEST: u8 = 32;
+    Header(bytes).skip(12, DEEPEST).is_some()
+}
+
 /// The header of a page in Thrift's compact protocol.
 struct Header<'b>(&'b [u8]);
 
@@ -156,9 +164,13 @@ impl Header<'_> {
                 } else {
                     short.into()
                 };
+                // Neither a header nor a footer has lists of truths, which the `parquet` crate
+                // passes over without reading a byte of them, however many there are.
+                if kind <= 2 && count > 0 {
+                    return None;
+                }
                 for _ in 0..count {
-                    // Truths in lists take a byte, so each element takes some.
-                    self.skip(if kind <= 2 { 3 } else { kind }, depth)?;
+                    self.skip(kind, depth)?;
                 }
             }
             12 => {
@@ -223,5 +235,13 @@ mod tests {
         assert!(check(vec![0x15, 0x00]).is_err());
         // Lists in lists, without end.
         assert!(check([vec![0x19], vec![0x19; 500]].concat()).is_err());
+    }
+
+    #[test]
+    fn lists_of_truths_are_refused() {
+        // An unknown field with a list of a number, and one of 2^31 truths.
+        assert!(is_structure(&[0xF9, 0x15, 0x02, 0x00]));
+        assert!(!is_structure(&[0xF9, 0xF1, 255, 255, 255, 255, 7, 0x00]));
+        assert!(!is_structure(&[0xF9, 0x15]));
     }
 }

@@ -17,7 +17,7 @@ use parquet::file::serialized_reader::SerializedPageReader;
 use parquet::file::statistics::Statistics;
 use rustc_hash::FxHashMap;
 
-use super::chunk::Chunk;
+use super::chunk::{Chunk, is_structure};
 use super::column::Column;
 use super::write::VERSION_KEY;
 use crate::Error;
@@ -75,6 +75,9 @@ impl<'s> Opened<'s> {
         }
         let end = tail.len() - 8;
         let footer = tail.slice(end - footer as usize..end);
+        if !is_structure(&footer) {
+            return Err(damaged("its metadata are no structure"));
+        }
         let metadata = guarded(&path, || ParquetMetaDataReader::decode_metadata(&footer))?;
         let opened = Self {
             store,

@@ -1,7 +1,5 @@
 //! The stacks and frames behind sums.
 
-use std::collections::BTreeSet;
-
 use rustc_hash::FxHashSet;
 
 use super::matching;
@@ -9,7 +7,7 @@ use super::plan::Part;
 use super::sums::files;
 use crate::ids::Id;
 use crate::store::Store;
-use crate::table::{FrameRow, SampleRow, StackRow, Table};
+use crate::table::{FrameRow, StackRow, Table};
 use crate::texts::Texts;
 use crate::{Error, Query};
 
@@ -59,20 +57,7 @@ pub(super) fn read(
     }
     if stacks.len() < wanted.len() || !frames.is_empty() {
         // They are lost, or the hour was removed between its samples and here.
-        let there = store.list(&part.partition.folder(SampleRow::NAME, true))?;
-        let there = there
-            .into_iter()
-            .chain(store.list(&part.partition.folder(SampleRow::NAME, false))?);
-        let there: BTreeSet<String> = there.map(|entry| entry.path).collect();
-        if let Some(gone) = part
-            .samples
-            .iter()
-            .find(|entry| !there.contains(&entry.path))
-        {
-            return Err(Error::Gone {
-                path: gone.path.clone(),
-            });
-        }
+        part.is_there(store)?;
     }
     Ok(found)
 }

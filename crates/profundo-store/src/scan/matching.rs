@@ -74,8 +74,18 @@ fn is_without(opened: &Opened<'_>, group: usize, query: &Query) -> bool {
     let services: Vec<&str> = query.services.iter().map(String::as_str).collect();
     let times = opened.longs_of(group, "ts");
     outside("service", &services)
-        || outside("type", &[query.kind.name()])
+        || outside("type", query.kind.words())
         || times.is_some_and(|(least, most)| most < query.from || least >= query.to)
+}
+
+/// The numbers of the words for the query's type among texts.
+pub(super) fn types(query: &Query, texts: &mut Texts) -> Vec<Text> {
+    query
+        .kind
+        .words()
+        .iter()
+        .map(|word| texts.add(word))
+        .collect()
 }
 
 /// The numbers of the query's services among texts; none for all services.

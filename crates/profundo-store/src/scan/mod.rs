@@ -6,9 +6,12 @@
 //! makes the query begin anew.
 
 mod definitions;
+mod even;
 mod matching;
 mod plan;
+mod present;
 mod profile;
+mod summing;
 mod sums;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,14 +23,28 @@ use crate::ids::Id;
 use crate::store::Store;
 use crate::{Error, Query};
 
+pub use plan::Part;
 pub(crate) use plan::{REPLACES, replaced_by};
+pub use present::{Contents, Present, hours, present, services, values};
+pub use summing::{Alike, Amount, Gathering, Here, Readable, Summing, Work};
+pub use sums::Sums;
 
 /// The number of times that a query begins anew.
 const ATTEMPTS: u32 = 5;
 
 /// The answer to a query, read by this number of threads.
 pub fn answer(store: &dyn Store, query: &Query, threads: usize) -> Result<Profile, Error> {
-    again(|| Totals::read(store, query, threads)?.named(store, threads))
+    answer_by(&Here, store, query, threads)
+}
+
+/// The answer to a query whose samples are added up elsewhere. It is the same one, byte for byte.
+pub fn answer_by(
+    summing: &dyn Summing,
+    store: &dyn Store,
+    query: &Query,
+    threads: usize,
+) -> Result<Profile, Error> {
+    again(|| Totals::read(summing, store, query, threads)?.named(store, threads))
 }
 
 /// The sums of a query by stack, without the names of their frames.
@@ -36,7 +53,7 @@ pub fn totals<'q>(
     query: &'q Query,
     threads: usize,
 ) -> Result<Totals<'q>, Error> {
-    again(|| Totals::read(store, query, threads))
+    again(|| Totals::read(&Here, store, query, threads))
 }
 
 /// Does what begins anew where a file has gone.
@@ -59,10 +76,20 @@ pub struct Totals<'q> {
 }
 
 impl<'q> Totals<'q> {
-    fn read(store: &dyn Store, query: &'q Query, threads: usize) -> Result<Self, Error> {
+    fn read(
+        summing: &dyn Summing,
+        store: &dyn Store,
+        query: &'q Query,
+        threads: usize,
+    ) -> Result<Self, Error> {
         let parts = plan::parts(store, query)?;
-        let read = each(threads, &parts, |part| sums::read(store, query, part))?;
-        let sums = sums::together(query, read);
+        let work = Work {
+            store,
+            query,
+            parts: &parts,
+            threads,
+        };
+        let sums = sums::together(query, summing.sums(&work)?);
         Ok(Self { query, parts, sums })
     }
 
@@ -86,10 +113,10 @@ impl<'q> Totals<'q> {
 }
 
 /// The results of `work` for each item, in the order of the items.
-fn each<I: Sync, T: Send>(
+fn each<'i, I: Sync, T: Send>(
     threads: usize,
-    items: &[I],
-    work: impl Fn(&I) -> Result<T, Error> + Sync,
+    items: &'i [I],
+    work: impl Fn(&'i I) -> Result<T, Error> + Sync,
 ) -> Result<Vec<T>, Error> {
     if threads <= 1 || items.len() <= 1 {
         return items.iter().map(work).collect();

@@ -18,10 +18,29 @@ const FEW: i64 = 48;
 
 /// The samples of an hour and bucket.
 #[derive(Debug)]
-pub(super) struct Part {
-    pub(super) partition: Partition,
-    /// Joined files first.
-    pub(super) samples: Vec<Entry>,
+pub struct Part {
+    /// The hour and bucket.
+    pub partition: Partition,
+    /// Their files, joined ones first.
+    pub samples: Vec<Entry>,
+}
+
+impl Part {
+    /// [`Error::Gone`] if a file has gone since the part was listed.
+    pub(super) fn is_there(&self, store: &dyn Store) -> Result<(), Error> {
+        let mut there = BTreeSet::new();
+        for is_fresh in [true, false] {
+            let listed = store.list(&self.partition.folder(SampleRow::NAME, is_fresh))?;
+            there.extend(listed.into_iter().map(|entry| entry.path));
+        }
+        let gone = (self.samples.iter()).find(|entry| !there.contains(&entry.path));
+        match gone {
+            Some(gone) => Err(Error::Gone {
+                path: gone.path.clone(),
+            }),
+            None => Ok(()),
+        }
+    }
 }
 
 /// The parts of a store that may have rows of the query.

@@ -10,11 +10,12 @@ use profundo_model::{
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::definitions::Definitions;
-use super::sums::{Key, Sum, Sums};
+use super::even;
+use super::sums::{Sum, Sums};
 use crate::Query;
 use crate::ids::{FrameId as Stored, Id};
 use crate::query::By;
-use crate::table::{FrameRow, Kind, LabelRow, SegmentRow, gil_of, state_of};
+use crate::table::{FrameRow, Kind, LabelRow, SegmentRow, gil_of, squares_of, state_of};
 use crate::texts::{Text, Texts};
 use crate::writer::{language_of, read_path};
 
@@ -35,19 +36,24 @@ pub(super) fn build(query: &Query, sums: &Sums, definitions: Vec<Definitions>) -
     add_notes(sums.told.iter().chain(told), &mut profile);
     let threads = add_threads(query, sums, &mut profile);
     let mut spans: FxHashMap<Text, SpanId> = FxHashMap::default();
-    let mut rows: Vec<&(Key, Sum)> = sums.rows.iter().collect();
-    rows.sort_by_key(|(_, sum)| sum.first);
+    // They are in the order of their times.
+    let rows = &sums.rows;
     let start = profile.meta.started_at_unix / 1_000_000;
     let since = |ts: i64| {
         let millis = ts.cast_unsigned().saturating_sub(start);
         Nanos(millis.saturating_mul(1_000_000))
     };
+    let (mut all, mut lost) = (0_u64, 0_u64);
     for (key, sum) in rows {
         let (thread, task) = threads[key.group as usize];
         let stack = match places.stacks.get(&key.stack) {
             Some(&stack) => stack,
-            None => places.lost(&mut profile),
+            None => {
+                lost = lost.saturating_add(sum.value);
+                places.lost(&mut profile)
+            }
         };
+        all = all.saturating_add(sum.value);
         let span = match key.span {
             0 => SpanId(0),
             text => *(spans.entry(text))
@@ -68,16 +74,20 @@ pub(super) fn build(query: &Query, sums: &Sums, definitions: Vec<Definitions>) -
         let many = many(sum, state, profile.meta.period.0, since(sum.last));
         profile.gathered.rows.push(many);
     }
-    if !profile.meta.lacks_times {
-        let taken = profile.samples.iter().enumerate();
-        profile.gathered.taken = taken
-            .map(|(row, sample)| profundo_model::Taken {
-                row: row as u32,
-                time: sample.time,
-                weight: sample.weight,
-            })
-            .collect();
-        profile.gathered.ends.push(profile.samples.len());
+    if lost > 0 {
+        let share = lost as f64 / all.max(1) as f64 * 100.0;
+        let what = match query.kind {
+            Kind::Alloc => "the bytes",
+            Kind::Cpu | Kind::Wall => "the time",
+        };
+        profile.meta.notes.push(format!(
+            "{share:.1} % of {what} has no stack: its definition is lost, as where the spool of a writer was full"
+        ));
+    }
+    if !profile.meta.lacks_times && query.kind != Kind::Alloc {
+        profile.gathered.taken = even::spread(query, sums, start.cast_signed());
+        // Nothing is known of their order, so each is a stretch of its own.
+        profile.gathered.ends = (1..=profile.gathered.taken.len()).collect();
     }
     profile
 }
@@ -110,7 +120,7 @@ fn many(sum: &Sum, state: State, period: u64, last: Nanos) -> Many {
     Many {
         samples: sum.count,
         count: periods.max(sum.count),
-        squares: sum.squares,
+        squares: squares_of(sum.squares),
         merged: if is_merged { sum.value } else { 0 },
         last,
     }

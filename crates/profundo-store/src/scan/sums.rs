@@ -1,5 +1,9 @@
 //! Samples added up over the time of a query, by stack and by what the query tells apart.
+//!
+//! Whole numbers are added, and rows get an order of their own in the end. So the sums are the same
+//! whatever the order in which samples were met.
 
+use std::borrow::Cow;
 use std::collections::hash_map::Entry as Place;
 use std::hash::{Hash, Hasher};
 
@@ -11,7 +15,7 @@ use crate::ids::Id;
 use crate::names::FRESH;
 use crate::query::{By, Condition};
 use crate::store::{Entry, Store};
-use crate::table::{LabelRow, SampleRow, SegmentRow, Table, squares};
+use crate::table::{LabelRow, SegmentRow, Table};
 use crate::texts::{Text, Texts};
 use crate::{Error, Query};
 
@@ -43,16 +47,17 @@ impl Hash for Key {
 pub(super) struct Sum {
     pub(super) value: u64,
     pub(super) count: u64,
-    pub(super) squares: f64,
+    /// In parts of 1: see [`crate::table::whole_squares`].
+    pub(super) squares: u128,
     pub(super) first: i64,
     pub(super) last: i64,
 }
 
 impl Sum {
-    fn add(&mut self, more: Self) {
+    pub(super) fn add(&mut self, more: Self) {
         self.value = self.value.saturating_add(more.value);
         self.count = self.count.saturating_add(more.count);
-        self.squares += more.squares;
+        self.squares = self.squares.saturating_add(more.squares);
         self.first = self.first.min(more.first);
         self.last = self.last.max(more.last);
     }
@@ -60,11 +65,10 @@ impl Sum {
 
 /// Sums, and what their numbers mean.
 #[derive(Debug, Default)]
-pub(super) struct Sums {
+pub struct Sums {
     pub(super) texts: Texts,
     /// What the query tells apart. Labels that it does not ask for are empty.
     pub(super) groups: Vec<LabelRow>,
-    /// The sums in the order in which they were found.
     pub(super) rows: Vec<(Key, Sum)>,
     pub(super) segments: Vec<SegmentRow>,
     /// What could not be read.
@@ -73,77 +77,19 @@ pub(super) struct Sums {
     pub(super) wanted: Vec<FxHashSet<Id>>,
 }
 
-/// The sums of a part.
-pub(super) fn read(store: &dyn Store, query: &Query, part: &Part) -> Result<Sums, Error> {
-    let mut sums = Sums::default();
-    let (mut texts, mut told) = (Texts::default(), Vec::new());
-    let needs_labels = query.by != By::Service || !query.conditions.is_empty();
-    let labels = match needs_labels {
-        true => labels(store, query, part, &mut texts, &mut told)?,
-        false => FxHashMap::default(),
-    };
-    let mut groups = Groups::new(query, labels);
-    let mut places: FxHashMap<Key, usize> = FxHashMap::default();
-    let (services, kind) = (
-        Services::new(query, &mut texts),
-        texts.add(query.kind.name()),
-    );
-    for entry in &part.samples {
-        let into = (&mut texts, &mut told);
-        matching::rows::<SampleRow>((store, query), entry, into, |group, rows, texts| {
-            for row in SampleRow::read(group, rows, texts)? {
-                let is_in = (query.from..query.to).contains(&row.ts)
-                    && row.kind == kind
-                    && services.has(row.service);
-                let Some(group) = is_in.then(|| groups.of(&row)).flatten() else {
-                    continue;
-                };
-                let key = Key {
-                    stack: row.stack,
-                    group,
-                    state: row.state,
-                    gil: row.gil,
-                    span: row.span,
-                    step: query.step.map_or(0, |step| row.ts.div_euclid(step)),
-                };
-                let more = Sum {
-                    value: row.value.max(0).cast_unsigned(),
-                    count: row.count.max(0).cast_unsigned(),
-                    squares: squares(row.value, row.count, row.spread),
-                    first: row.ts,
-                    last: row.ts,
-                };
-                match places.entry(key) {
-                    Place::Occupied(place) => sums.rows[*place.get()].1.add(more),
-                    Place::Vacant(place) => {
-                        place.insert(sums.rows.len());
-                        sums.rows.push((key, more));
-                    }
-                }
-            }
-            Ok(())
-        })?;
-    }
-    sums.groups = groups.groups;
-    if !sums.rows.is_empty() {
-        sums.segments = segments(store, query, part, &mut texts, &mut told)?;
-    }
-    (sums.texts, sums.told) = (texts, told);
-    Ok(sums)
-}
-
 /// What the query tells apart, by series.
-struct Groups<'q> {
+#[derive(Debug)]
+pub(super) struct Groups<'q> {
     query: &'q Query,
-    labels: FxHashMap<i64, LabelRow>,
+    pub(super) labels: FxHashMap<i64, LabelRow>,
     /// `None` for series that the query does not want.
     of_series: FxHashMap<(Text, i64), Option<u32>>,
     of_row: FxHashMap<LabelRow, u32>,
-    groups: Vec<LabelRow>,
+    pub(super) groups: Vec<LabelRow>,
 }
 
 impl<'q> Groups<'q> {
-    fn new(query: &'q Query, labels: FxHashMap<i64, LabelRow>) -> Self {
+    pub(super) fn new(query: &'q Query, labels: FxHashMap<i64, LabelRow>) -> Self {
         Self {
             query,
             labels,
@@ -153,12 +99,12 @@ impl<'q> Groups<'q> {
         }
     }
 
-    fn of(&mut self, row: &SampleRow) -> Option<u32> {
-        let series = match self.query.by == By::Service && self.query.conditions.is_empty() {
-            true => 0,
-            false => row.series,
+    pub(super) fn of(&mut self, service: Text, series: i64) -> Option<u32> {
+        let series = match needs_labels(self.query) {
+            true => series,
+            false => 0,
         };
-        if let Some(&known) = self.of_series.get(&(row.service, series)) {
+        if let Some(&known) = self.of_series.get(&(service, series)) {
             return known;
         }
         // The definition of a series may be lost: its samples count where nothing is asked of it.
@@ -166,7 +112,7 @@ impl<'q> Groups<'q> {
         let is_wanted = label.is_some() || self.query.conditions.is_empty();
         let group = is_wanted.then(|| {
             let mut label = label.cloned().unwrap_or_default();
-            label.service = row.service;
+            label.service = service;
             let label = coarse(label, self.query.by);
             let next = self.groups.len() as u32;
             *self.of_row.entry(label).or_insert_with_key(|label| {
@@ -174,9 +120,14 @@ impl<'q> Groups<'q> {
                 next
             })
         });
-        self.of_series.insert((row.service, series), group);
+        self.of_series.insert((service, series), group);
         group
     }
+}
+
+/// Whether the answer depends on the series of a sample, and not on its service alone.
+pub(super) fn needs_labels(query: &Query) -> bool {
+    query.by != By::Service || !query.conditions.is_empty()
 }
 
 /// A series without what the query does not tell apart.
@@ -217,7 +168,7 @@ pub(super) fn files(store: &dyn Store, part: &Part, table: &str) -> Result<Vec<E
 }
 
 /// The series of a part that fulfil the conditions.
-fn labels(
+pub(super) fn labels(
     store: &dyn Store,
     query: &Query,
     part: &Part,
@@ -241,9 +192,9 @@ fn labels(
     Ok(found)
 }
 
-fn holds(condition: &Condition, row: &LabelRow, texts: &Texts) -> bool {
-    let pid;
-    let value = match condition.key.as_str() {
+/// The value of a key of a query in a row.
+pub(super) fn value_of<'t>(key: &str, row: &LabelRow, texts: &'t Texts) -> Cow<'t, str> {
+    Cow::Borrowed(match key {
         "host" => texts.get(row.host),
         "version" => texts.get(row.version),
         "container" => texts.get(row.container),
@@ -251,10 +202,7 @@ fn holds(condition: &Condition, row: &LabelRow, texts: &Texts) -> bool {
         "command" => texts.get(row.command),
         "runtime" => texts.get(row.runtime),
         "thread" => texts.get(row.thread),
-        "pid" => {
-            pid = row.pid.to_string();
-            &pid
-        }
+        "pid" => return Cow::Owned(row.pid.to_string()),
         key => {
             let key = key.strip_prefix("label.").unwrap_or(key);
             let label = row
@@ -263,18 +211,23 @@ fn holds(condition: &Condition, row: &LabelRow, texts: &Texts) -> bool {
                 .find(|(known, _)| texts.get(*known) == key);
             label.map_or("", |&(_, value)| texts.get(value))
         }
-    };
-    condition.values.iter().any(|wanted| wanted == value)
+    })
 }
 
-fn segments(
+fn holds(condition: &Condition, row: &LabelRow, texts: &Texts) -> bool {
+    let value = value_of(&condition.key, row, texts);
+    condition.values.iter().any(|wanted| *wanted == value)
+}
+
+/// What the segments of a part say of themselves.
+pub(super) fn segments(
     store: &dyn Store,
     query: &Query,
     part: &Part,
     texts: &mut Texts,
     told: &mut Vec<String>,
 ) -> Result<Vec<SegmentRow>, Error> {
-    let (services, kind) = (Services::new(query, texts), texts.add(query.kind.name()));
+    let (services, types) = (Services::new(query, texts), matching::types(query, texts));
     let mut found = Vec::new();
     for entry in files(store, part, SegmentRow::NAME)? {
         let into = (&mut *texts, &mut *told);
@@ -282,7 +235,7 @@ fn segments(
             let rows = SegmentRow::read(group, rows, texts)?.into_iter();
             found.extend(rows.filter(|row| {
                 let overlaps = row.starts < query.to && query.from < row.ends;
-                overlaps && row.kind == kind && services.has(row.service)
+                overlaps && types.contains(&row.kind) && services.has(row.service)
             }));
             Ok(())
         })?;
@@ -359,7 +312,57 @@ pub(super) fn together(query: &Query, parts: Vec<Sums>) -> Sums {
         all.wanted.push(new);
     }
     debug_assert!(query.step.is_some() || all.rows.iter().all(|(key, _)| key.step == 0));
+    all.order();
     all
+}
+
+impl Sums {
+    /// Puts groups and rows into the order of their contents.
+    fn order(&mut self) {
+        let Self {
+            texts,
+            groups,
+            rows,
+            ..
+        } = self;
+        let text = |text: Text| texts.get(text);
+        let key = |row: &LabelRow| {
+            let place = [
+                row.service,
+                row.host,
+                row.version,
+                row.container,
+                row.pod,
+                row.command,
+                row.runtime,
+                row.thread,
+            ];
+            let labels = row.labels.iter();
+            let labels: Vec<_> = labels.map(|&(key, of)| (text(key), text(of))).collect();
+            let numbers = (row.pid, row.tid, row.number, row.series);
+            (place.map(text), numbers, labels)
+        };
+        let mut places: Vec<u32> = (0..groups.len() as u32).collect();
+        places.sort_by_cached_key(|&at| key(&groups[at as usize]));
+        let mut ranks = vec![0_u32; groups.len()];
+        for (rank, &at) in (0..).zip(&places) {
+            ranks[at as usize] = rank;
+        }
+        *groups = places
+            .iter()
+            .map(|&at| groups[at as usize].clone())
+            .collect();
+        for (key, _) in &mut *rows {
+            key.group = ranks[key.group as usize];
+        }
+        rows.sort_unstable_by(|(one, sum), (other, other_sum)| {
+            let first = |key: &Key, sum: &Sum| (sum.first, key.stack, key.group, key.step);
+            let rest = |key: &Key| [key.state, key.gil, key.span].map(text);
+            first(one, sum)
+                .cmp(&first(other, other_sum))
+                .then_with(|| rest(one).cmp(&rest(other)))
+        });
+    }
 }
 
 /// The numbers of one part's texts among all texts.

@@ -38,6 +38,8 @@ impl S3 {
     /// The store at `s3://bucket/prefix`, with these settings.
     pub fn new(address: &str, settings: AmazonS3Builder) -> Result<Self, Error> {
         let failed = |source| failed("open", address, source);
+        // It fails where the caller has chosen another one already.
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let rest = address.strip_prefix("s3://").unwrap_or(address);
         let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
         let retries = RetryConfig {
@@ -73,8 +75,13 @@ impl S3 {
     fn failed(&self, verb: &'static str, path: &str, error: object_store::Error) -> Error {
         let path = format!("{}/{path}", self.address.trim_end_matches('/'));
         match error {
+            object_store::Error::NotFound { .. } if verb == "write" => failed(
+                verb,
+                &path,
+                std::io::Error::other("there is no such bucket"),
+            ),
             object_store::Error::NotFound { .. } => Error::Gone { path },
-            error => failed(verb, &path, error.into()),
+            error => failed(verb, &path, std::io::Error::other(reason(&error))),
         }
     }
 }
@@ -134,6 +141,19 @@ impl Store for S3 {
             Err(error) => Err(self.failed("delete", path, error)),
         }
     }
+}
+
+/// The reason at the end of a chain of them: before it stand the request and its repetitions.
+fn reason(error: &object_store::Error) -> String {
+    const MOST: usize = 300;
+    let mut text = error.to_string();
+    let mut source = std::error::Error::source(error);
+    while let Some(inner) = source {
+        text = inner.to_string();
+        source = inner.source();
+    }
+    let last = text.rsplit(" - ").next().unwrap_or_default();
+    last.chars().take(MOST).collect()
 }
 
 fn failed(verb: &'static str, path: &str, source: std::io::Error) -> Error {

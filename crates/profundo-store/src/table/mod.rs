@@ -9,8 +9,8 @@ mod stacks;
 
 pub use frames::FrameRow;
 pub use labels::LabelRow;
-pub use samples::{Kind, SampleRow, spread, squares};
-pub(crate) use samples::{gil_name, gil_of, state_name, state_of};
+pub use samples::{Kind, SampleRow, spread, squares, whole_squares};
+pub(crate) use samples::{gil_name, gil_of, squares_of, state_name, state_of};
 pub use segments::SegmentRow;
 pub use stacks::StackRow;
 

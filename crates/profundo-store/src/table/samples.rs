@@ -104,7 +104,8 @@ pub enum Kind {
     /// CPU time, in nanoseconds.
     #[default]
     Cpu,
-    /// Elapsed time of threads that run or wait, in nanoseconds.
+    /// Elapsed time of threads, in nanoseconds: in rows, what is not CPU time, and in queries all
+    /// of it.
     Wall,
     /// Allocated bytes.
     Alloc,
@@ -120,6 +121,16 @@ impl Kind {
             Self::Cpu => "cpu",
             Self::Wall => "wall",
             Self::Alloc => "alloc",
+        }
+    }
+
+    /// The words in the column `type` of the rows that have this kind. CPU time is a part of
+    /// elapsed time, and is written once.
+    pub fn words(self) -> &'static [&'static str] {
+        match self {
+            Self::Cpu => &["cpu"],
+            Self::Wall => &["cpu", "wall"],
+            Self::Alloc => &["alloc"],
         }
     }
 
@@ -169,10 +180,33 @@ pub(crate) fn gil_of(name: &str) -> Gil {
     known.map_or(Gil::None, |&(gil, _)| gil)
 }
 
-/// The steps of a doubling of the spread.
-const STEPS: f64 = 16.0;
+/// The powers of two between 1 and 2 that a spread has: 2^(0/16) to 2^(15/16).
+///
+/// They are written down because the `exp2` of another machine may differ in the last bit.
+const STEPS: [f64; 16] = [
+    1.0,
+    1.044_273_782_427_413_8,
+    1.090_507_732_665_257_7,
+    1.138_788_634_756_691_6,
+    1.189_207_115_002_721,
+    1.241_857_812_073_484,
+    1.296_839_554_651_009_6,
+    1.354_255_546_936_892_7,
+    std::f64::consts::SQRT_2,
+    1.476_826_145_939_499_3,
+    1.542_210_825_407_940_7,
+    1.610_490_331_949_254_3,
+    1.681_792_830_507_429,
+    1.756_252_160_373_299_5,
+    1.834_008_086_409_342_4,
+    1.915_206_561_397_147_3,
+];
 /// The spread of rows whose squares are 0.
 const NONE: i32 = i32::MIN;
+/// The parts of 1 that [`whole_squares`] counts.
+const PARTS: f64 = 256.0;
+/// The greatest sum of squares of a row, in those parts.
+const MOST: u128 = 10_u128.pow(28) - 1;
 
 /// The sum of the squares of the weights of a row's samples. It is `value² / count` where all
 /// weights are equal, and that times `2^(spread / 16)` otherwise.
@@ -183,8 +217,28 @@ pub fn squares(value: i64, count: i64, spread: i32) -> f64 {
     let even = value as f64 * value as f64 / count.max(1) as f64;
     match spread {
         0 => even,
-        spread => even * (f64::from(spread) / STEPS).exp2(),
+        spread => even * STEPS[spread.rem_euclid(16) as usize] * doubled(spread.div_euclid(16)),
     }
+}
+
+/// Two to the power of a whole number, from the bits of a number with floating point.
+fn doubled(times: i32) -> f64 {
+    f64::from_bits(((times.clamp(-1022, 1023) + 1023) as u64) << 52)
+}
+
+/// The sum of the squares in whole parts, of which 1 has 256. Whole numbers have one sum, in
+/// whatever order they are added.
+pub fn whole_squares(value: i64, count: i64, spread: i32) -> u128 {
+    let parts = (squares(value, count, spread) * PARTS).round();
+    match parts < u64::MAX as f64 {
+        true => u128::from(parts as u64),
+        false => (parts as u128).min(MOST),
+    }
+}
+
+/// A sum of [`whole_squares`] as a number.
+pub(crate) fn squares_of(whole: u128) -> f64 {
+    whole as f64 / PARTS
 }
 
 /// The spread that gives this sum of squares, within 2.2 %.
@@ -196,7 +250,9 @@ pub fn spread(value: i64, count: i64, sum: f64) -> i32 {
     if sum <= 0.0 {
         return NONE;
     }
-    ((sum / even).log2() * STEPS).round().clamp(-1e6, 1e6) as i32
+    ((sum / even).log2() * STEPS.len() as f64)
+        .round()
+        .clamp(-1e6, 1e6) as i32
 }
 
 #[cfg(test)]
@@ -224,5 +280,29 @@ mod tests {
         assert_eq!(squares(7, 1, spread(7, 1, 0.0)), 0.0);
         assert!(squares(100, 1, spread(100, 1, 50.0)) < 52.0);
         assert_eq!(spread(0, 0, 0.0), 0);
+    }
+
+    #[test]
+    fn whole_squares_are_near_and_have_a_bound() {
+        for (step, power) in STEPS.iter().enumerate() {
+            assert!(
+                (power - (step as f64 / 16.0).exp2()).abs() < 1e-15,
+                "{step}"
+            );
+        }
+        for spread in [-400, -33, -16, -1, 0, 1, 15, 16, 17, 31, 160] {
+            let wanted = 1e14 / 3.0 * (f64::from(spread) / 16.0).exp2();
+            let found = squares_of(whole_squares(10_000_000, 3, spread));
+            let off = (found - wanted).abs();
+            assert!(
+                off <= 1.0 / 512.0 + wanted * 1e-15,
+                "{spread}: {found} for {wanted}"
+            );
+        }
+        assert_eq!(whole_squares(3, 2, 0), 4 * 256 + 128);
+        assert_eq!(whole_squares(1 << 40, 1, 0), 1 << 88);
+        assert_eq!(whole_squares(i64::MAX, 1, 0), MOST);
+        assert_eq!(whole_squares(7, 1, i32::MAX), MOST);
+        assert_eq!(whole_squares(i64::MIN, i64::MIN, NONE), 0);
     }
 }

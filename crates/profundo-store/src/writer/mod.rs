@@ -4,13 +4,16 @@
 //! A stack, a frame or a thread is defined once by a writer in each hour and bucket. So an hour can
 //! be deleted without a loss to others, and the definitions cost little beside the samples.
 
+mod batch;
 mod definitions;
 mod spans;
 
 use std::ops::Range;
 
 use profundo_analysis::Worth;
-use profundo_model::{Loss, Nanos, Profile, SampleKind, Sampling, StackId, State, ThreadId};
+use profundo_model::{
+    Engine, Loss, Nanos, Profile, Sample, SampleKind, Sampling, StackId, State, ThreadId,
+};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::Error;
@@ -22,6 +25,7 @@ use crate::table::{FrameRow, Kind, LabelRow, SampleRow, SegmentRow, StackRow, Ta
 use crate::table::{gil_name, spread, state_name};
 use crate::texts::Texts;
 
+pub use batch::{Batch, BatchPart, BatchSample, Frame, Thread};
 use definitions::Definitions;
 pub(crate) use definitions::language_of;
 pub(crate) use spans::{path_of, read_path, unescaped};
@@ -52,6 +56,9 @@ pub struct Stretch {
     pub time: Range<Nanos>,
     /// The samples lost in it.
     pub loss: Loss,
+    /// Its number among the stretches of its writer, where their times alone may not tell them
+    /// apart: a clock may be set back.
+    pub number: u64,
 }
 
 impl Stretch {
@@ -60,6 +67,7 @@ impl Stretch {
         Self {
             time: Nanos(0)..Nanos(u64::MAX),
             loss: profile.meta.loss,
+            number: 0,
         }
     }
 }
@@ -102,6 +110,8 @@ struct Written {
     stacks: FxHashSet<Id>,
     frames: FxHashSet<FrameId>,
     series: FxHashSet<i64>,
+    /// The ids of some of the stacks by a hash of their frames: see [`Batch`].
+    by_frames: FxHashMap<u128, Id>,
 }
 
 /// Makes segments of profiles.
@@ -221,7 +231,12 @@ impl Writer {
             .meta
             .started_at_unix
             .saturating_add(stretch.time.start.0);
-        let number = number.number(begin.cast_signed()).id();
+        let number = number.number(begin.cast_signed());
+        let number = match stretch.number {
+            0 => number,
+            several => number.number(several.cast_signed()),
+        };
+        let number = number.id();
         self.forget_before(to.div_euclid(HOUR) - 2);
         let mut parts: Vec<(Partition, Rows)> = parts.into_iter().collect();
         parts.sort_by_key(|&(partition, _)| partition);
@@ -244,7 +259,8 @@ impl Writer {
     fn sums(&self, profile: &Profile, time: &Range<Nanos>) -> Result<Vec<(Key, Sum)>, Error> {
         let is_wall = match profile.meta.kind {
             SampleKind::Cpu => false,
-            SampleKind::Wall => true,
+            // A clock of CPU time beside waits that are measured.
+            SampleKind::Wall => matches!(profile.meta.engine, Engine::Unknown | Engine::Wall),
             other => {
                 let what = format!("{other:?}");
                 return Err(Error::Kind { what });
@@ -287,7 +303,7 @@ impl Writer {
                     false => Kind::Cpu,
                 },
                 rest: u64::from(sample.span.0) << 8 | sample.gil as u64,
-                ts: self.ts(profile, sample.time),
+                ts: self.ts(profile, middle(sample)),
             };
             let value = sample.weight.0;
             add(
@@ -336,6 +352,15 @@ impl Writer {
         let nanos = profile.meta.started_at_unix.saturating_add(time.0);
         let millis = (nanos / 1_000_000).cast_signed();
         millis - millis.rem_euclid(self.step)
+    }
+}
+
+/// The time that a sample counts for: a wait is recorded at its end, and the middle of it lies in
+/// the step that has most of it.
+fn middle(sample: &Sample) -> Nanos {
+    match sample.state {
+        State::WallWaiting => Nanos(sample.time.0.saturating_sub(sample.weight.0 / 2)),
+        _ => sample.time,
     }
 }
 

@@ -12,3 +12,4 @@ mod round_trip;
 mod s3;
 mod size;
 mod spool;
+mod summing;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use profundo_model::{
     Block, Domain, FrameKey, Gil, Language, LocationKind, Module, Nanos, Profile, Reason, Role,
-    SampleKind, Sampling, State, Wait,
+    Sample, SampleKind, Sampling, State, Wait,
 };
 use profundo_store::{Folder, Segment, Stretch};
 use profundo_testing::Folder as Temporary;
@@ -205,7 +205,9 @@ fn conditions_choose_and_coarser_answers_have_the_same_sums() {
         ("version=1.4&pid=41", 15),
         ("version=1.5", 0),
         ("thread=worker&command=python3 -m serve", 15),
-        ("type=wall", 0),
+        // Elapsed time has CPU time in it.
+        ("type=wall", 15),
+        ("type=alloc", 0),
     ] {
         assert_eq!(count(query), wanted, "{query}");
         for by in ["thread", "process", "host", "service"] {
@@ -253,6 +255,106 @@ fn time_is_cut_at_steps_and_hours() {
     );
 }
 
+/// The sum of the pieces' time in each second: of all, or of those in a function.
+fn by_second(found: &Profile, seconds: usize, of: Option<&str>) -> Vec<u64> {
+    let leaf = |sample: &Sample| {
+        let location = found.stacks.locations(sample.stack).next().unwrap();
+        found.function_name(found.locations.get(location).frames[0])
+    };
+    let mut sums = vec![0; seconds];
+    for taken in &found.gathered.taken {
+        if of.is_some_and(|of| leaf(&found.sample_of(taken)) != of) {
+            continue;
+        }
+        let (to, length) = (taken.time.0, taken.weight.0);
+        let from = to.checked_sub(length).expect("none begins before the step");
+        for (second, sum) in sums.iter_mut().enumerate() {
+            let (begin, end) = (
+                second as u64 * 1_000_000_000,
+                (second as u64 + 1) * 1_000_000_000,
+            );
+            *sum += to.min(end).saturating_sub(from.max(begin));
+        }
+        assert!(to <= seconds as u64 * 1_000_000_000, "{taken:?}");
+    }
+    sums
+}
+
+/// A profile of 10 s with a sample each 100 ms that stands for so long, of two stacks.
+fn busy(at: i64, tid: u32) -> Profile {
+    let mut given = profile(at, &[]);
+    let [often, seldom] = ["main;often", "main;seldom"].map(|line| stack(&mut given, line));
+    let (thread, task) = (profundo_model::ThreadId(0), profundo_model::TaskId(0));
+    given.meta.period = Nanos(100_000_000);
+    given.samples = (0..100)
+        .map(|number| Sample {
+            time: Nanos(number * 100_000_000 + 90_000_000),
+            weight: Nanos(100_000_000),
+            thread,
+            task,
+            // All the seldom ones stand together in truth.
+            stack: if number < 20 { seldom } else { often },
+            state: State::Running,
+            ..Sample::default()
+        })
+        .collect();
+    given.threads.get_mut(thread).tid = tid;
+    given
+}
+
+#[test]
+fn the_time_of_a_step_is_spread_over_it() {
+    let folder = Temporary::new("store-even");
+    let store = Folder::new(folder.path());
+    for tid in [42, 43] {
+        // A segment of another begin.
+        let given = busy(NINE + i64::from(tid - 42), tid);
+        put(&store, &mut writer("api", "h1"), &given);
+    }
+    let time = "from=2026-11-28T09:00&to=2026-11-28T09:01&service=api";
+    for (rest, threads) in [
+        ("&step=10s", 2),
+        // The store's own step is longer, and so is what it can say.
+        ("&step=1s", 2),
+        ("&step=1m", 2),
+        ("&step=10s&by=host", 2),
+        ("&step=10s&by=service", 2),
+        ("&step=10s&thread=worker", 2),
+    ] {
+        let found = ask_times(&store, &format!("{time}{rest}"));
+        let sums = by_second(&found, 10, None);
+        let full = threads * 1_000_000_000;
+        let is_full = |&sum: &u64| sum <= full && sum >= full / 100 * 99;
+        assert!(sums.iter().all(is_full), "{rest}: {sums:?}");
+        // A fifth of each second, give or take a piece.
+        let sums = by_second(&found, 10, Some("seldom"));
+        let is_fifth = |&sum: &u64| sum.abs_diff(full / 5) <= full / 10;
+        assert!(sums.iter().all(is_fifth), "{rest}: {sums:?}");
+        assert_eq!(sums.iter().sum::<u64>(), full * 2);
+        assert_eq!(found.sample_count(), 200);
+    }
+}
+
+#[test]
+fn steps_of_several_lengths_are_told_apart() {
+    let folder = Temporary::new("store-even-mixed");
+    let store = Folder::new(folder.path());
+    put(&store, &mut writer("api", "h1"), &busy(NINE, 42));
+    let short = std::time::Duration::from_secs(2);
+    let mut other = writer("api", "h2").with_step(short);
+    put(&store, &mut other, &busy(NINE, 42));
+    let time = "from=2026-11-28T09:00&to=2026-11-28T09:01&service=api";
+    for by in ["thread", "host"] {
+        let found = ask_times(&store, &format!("{time}&step=1s&by={by}"));
+        let sums = by_second(&found, 10, None);
+        let is_full = |&sum: &u64| (1_980_000_000..=2_000_000_000).contains(&sum);
+        assert!(sums.iter().all(is_full), "{by}: {sums:?}");
+    }
+    let found = ask_times(&store, &format!("{time}&step=1s&host=h2"));
+    let seldom = by_second(&found, 10, Some("seldom"));
+    assert_eq!(seldom[0] + seldom[1], 2_000_000_000, "{seldom:?}");
+}
+
 fn store_files(folder: &Temporary) -> Vec<String> {
     let files = profundo_testing::files_below(folder.path());
     files
@@ -287,9 +389,10 @@ fn allocations_and_waits_have_types_of_their_own() {
     let wall = ask(&store, "type=wall").unwrap();
     assert_eq!(
         sums(&wall),
-        BTreeMap::from([("main;a".to_owned(), 5_000_000_000)])
+        BTreeMap::from([("main;a".to_owned(), PERIOD + 5_000_000_000)])
     );
-    assert_eq!(wall.samples[0].state, State::WallWaiting);
+    let waits = |sample: &&Sample| sample.state == State::WallWaiting;
+    assert_eq!(wall.samples.iter().filter(waits).count(), 1);
     let alloc = ask(&store, "type=alloc").unwrap();
     assert_eq!(
         sums(&alloc),

@@ -58,9 +58,13 @@ pub(super) fn alive(library: &Library) -> Result<Answer, Error> {
 
 #[derive(Debug, Serialize)]
 struct Recording {
-    /// The name of the file.
+    /// The name of the file; the services of a query.
     name: String,
     path: String,
+    /// The file's name, or a query, as a word for a shell.
+    word: String,
+    /// Whether it is a store's answer to a query.
+    is_answer: bool,
     command: Option<String>,
     started_unix_seconds: Option<f64>,
     duration_seconds: Option<f64>,
@@ -190,13 +194,17 @@ fn recording(profile: &Profile, path: String, is_growing: bool) -> Recording {
     spans.dedup();
     tasks.truncate(MOST);
     spans.truncate(MOST);
+    let question = profile.meta.question.as_ref();
+    let file = path.rsplit('/').next().unwrap_or_default();
     Recording {
-        name: path.rsplit('/').next().unwrap_or_default().to_owned(),
+        name: question.map_or(file, |question| &question.title).to_owned(),
+        word: word(question.map_or(file, |question| &question.text)),
+        is_answer: question.is_some(),
         path,
         command: profile
             .processes
             .first()
-            .filter(|_| !profile.meta.is_of_machine)
+            .filter(|_| !profile.meta.is_of_machine && question.is_none())
             .map(|process| text(process.command)),
         started_unix_seconds: seconds(profile.meta.started_at_unix),
         duration_seconds: seconds(profile.meta.duration.0)
@@ -256,6 +264,12 @@ fn recording(profile: &Profile, path: String, is_growing: bool) -> Recording {
             })
             .collect(),
     }
+}
+
+/// A word as a shell reads it.
+fn word(text: &str) -> String {
+    // Only a word with a zero byte cannot be quoted, and no argument has one.
+    shlex::try_quote(text).map_or_else(|_| String::new(), |word| word.into_owned())
 }
 
 /// The time of the last sample. A recording says how long it is only some seconds after its start.

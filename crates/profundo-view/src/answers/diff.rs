@@ -3,7 +3,7 @@
 
 use profundo_analysis::diff::{By, Options, Per, compare};
 use profundo_analysis::{Hidden, Libraries, Shown};
-use profundo_report::{Choices, Compared, Diff};
+use profundo_report::{Choices, Compared, Diff, Ready};
 
 use super::Answer;
 use crate::{Error, Library, Question};
@@ -24,6 +24,7 @@ pub(super) fn diff(library: &Library, question: &Question) -> Result<Answer, Err
         .map(|(name, profile)| Compared {
             name,
             made: "",
+            of: "runs",
             profile,
         })
         .collect();

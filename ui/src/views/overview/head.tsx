@@ -8,16 +8,22 @@ import { Words } from "../../parts/words";
 import { terms } from "../../terms";
 import type { Part } from "./parts";
 
-export function Head({ summary, children }: { summary: Part; children: ComponentChildren }) {
+export function Head({ summary, hasTimes, children }: { summary: Part; hasTimes: boolean; children: ComponentChildren }) {
   const { recording, selection } = summary;
   const facts: [name: string, row: string, value: ComponentChildren, about?: string][] = [];
   const fact = (name: string, is: string, about?: string) => facts.push([name, "recording", <Figure row={recording} is={is} />, about]);
   if (recording.duration_seconds !== null) {
-    fact("ran for", "duration_seconds");
+    fact(recording.query === undefined ? "ran for" : "of time", "duration_seconds", recording.query && "from the first sample of the store that was asked for to the last");
   }
   if (recording.cpu_seconds !== null) {
     // Samples of threads that also wait have a time on a CPU of their own.
     fact(recording.measures === "wall" ? "CPU time, counted" : "CPU time", "cpu_seconds", "of all threads and processes, by the kernel's count");
+  }
+  if (recording.query !== undefined && recording.measures === "cpu") {
+    facts.push(["CPU time", "selection", <Amount row={selection} />, "of all threads, processes and hosts, by samples"]);
+  }
+  if (selection.cpus !== undefined) {
+    facts.push(["CPUs on average", "selection", <Figure row={selection} is="cpus" unit="cpus" />, "CPU time in each second"]);
   }
   fact(recording.processes === 1 ? "process" : "processes", "processes");
   fact(recording.threads === 1 ? "thread" : "threads", "threads");
@@ -27,6 +33,12 @@ export function Head({ summary, children }: { summary: Part; children: Component
   }
   return (
     <section class="card" aria-label="The whole">
+      {recording.query !== undefined && (
+        <div class="asked">
+          <h2 class="report-words">{recording.query.title}</h2>
+          <p class="soft report-words">{[recording.query.rest, ...recording.query.counted].join(" · ")}</p>
+        </div>
+      )}
       <dl class="facts">
         {facts.map(([name, row, value, about]) => (
           <div key={name} title={about} data-table="whole" data-row={row}>
@@ -60,6 +72,9 @@ export function Head({ summary, children }: { summary: Part; children: Component
         </ul>
       )}
       <p class="soft quality" data-table="whole" data-row="recording">{quality(summary)}</p>
+      {recording.query !== undefined && !hasTimes && /^(cpu|wall)$/.test(recording.measures) && (
+        <p class="soft quality"><Words text="With `&step=1m` in the query, there is a timeline." /></p>
+      )}
     </section>
   );
 }
@@ -95,6 +110,16 @@ function quality({ recording }: Part): ComponentChildren {
   const figure = (is: string) => <Figure row={recording} is={is} />;
   if (recording.engine === "none") {
     return <>What ran was counted and timed as it ran: no samples were taken.</>;
+  }
+  if (recording.query !== undefined) {
+    return (
+      <>
+        Recorded by <code>profundo watch</code>, or received from other profilers, and kept in a store
+        {recording.period_seconds !== null && <> · a sample every {figure("period_seconds")} of a thread</>}
+        {recording.samples_lost > 0 && <> · {figure("samples_lost")} samples lost</>}
+        {recording.stacks_truncated > 0 && <> · {figure("stacks_truncated")} {recording.stacks_truncated === 1 ? "stack is" : "stacks are"} cut short</>}.
+      </>
+    );
   }
   if (recording.engine === "unknown") {
     return <>Another tool has recorded this{recording.period_seconds !== null && <> · a sample every {figure("period_seconds")}</>}.</>;

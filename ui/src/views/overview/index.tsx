@@ -34,7 +34,7 @@ export function OverviewView({ recording }: { recording: AboutRecording }) {
     <div class="overview">
       <Waiting answer={head}>
         {(summary) => (
-          <Head summary={summary}>
+          <Head summary={summary} hasTimes={recording.has.times}>
             <div class="says">
               <div class="verdict-place">
                 <Waiting answer={verdict}>

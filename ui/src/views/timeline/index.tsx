@@ -172,14 +172,15 @@ function Tracks({ answer, recording }: { answer: Timeline; recording: AboutRecor
 }
 
 /** Which rows are not there, and which options record them. */
-function Unrecorded({ recording: { has } }: { recording: AboutRecording }) {
+function Unrecorded({ recording: { has, is_answer } }: { recording: AboutRecording }) {
   const rows: [boolean, string, string][] = [
     [has.waits, "what threads wait for", "--wall"],
     [has.gauges, "memory", "--memory"],
     [has.energy, "power", "--energy"],
   ];
   const missing = rows.filter(([is]) => !is);
-  return missing.length === 0 ? null : (
+  // A store keeps what its writers have sent.
+  return missing.length === 0 || is_answer ? null : (
     <p class="soft">
       Not recorded: {missing.map(([, what]) => what).join(", ")}. <code>profundo record {missing.map(([, , option]) => option).join(" ")}</code> records {missing.length === 1 ? "it" : "them"}.
     </p>

@@ -87,8 +87,20 @@ const fn measure(part: Part, counts: bool) -> Measure {
 
 /// Writes the profile.
 pub fn write(profile: &Profile, options: &Options, out: &mut impl Write) -> Result<(), Error> {
+    write_of(profile, options, &[], out)
+}
+
+/// Writes the profile with these attributes of each of its resources. They take the place of those
+/// that have the same names otherwise: `service.name` is the name of the program.
+pub fn write_of(
+    profile: &Profile,
+    options: &Options,
+    resource: &[(String, String)],
+    out: &mut impl Write,
+) -> Result<(), Error> {
     let view = View::new(profile, options);
     let mut writer = Writer {
+        resource,
         tables: Tables::default(),
         locations: vec![None; view.spots.len()],
         stacks: vec![None; view.nodes.len()],
@@ -136,6 +148,7 @@ struct Series {
 }
 
 struct Writer<'a> {
+    resource: &'a [(String, String)],
     view: View<'a>,
     tables: Tables,
     /// By spot.
@@ -269,7 +282,13 @@ impl Writer<'_> {
                     pair.inner(2, fill);
                 });
             };
-            attribute("service.name", &|value| value.text(1, program));
+            for (key, text) in self.resource {
+                attribute(key, &|value| value.text(1, text));
+            }
+            let is_given = |name: &str| self.resource.iter().any(|(key, _)| key == name);
+            if !is_given("service.name") {
+                attribute("service.name", &|value| value.text(1, program));
+            }
             if let Some(pid) = row.map(|row| row.pid).filter(|&pid| pid > 0) {
                 attribute("process.pid", &|value| value.number(3, pid.into()));
             }

@@ -4,15 +4,11 @@ use profundo_analysis::Place;
 use profundo_analysis::diff::{Change, Difference, Row, Scale, Table, Unit};
 
 use super::{Compared, Diff, command};
-use crate::json::{Json, SCHEMA, place};
+use crate::json::{Json, place};
 
 impl Diff<'_> {
-    pub(super) fn members(&self, json: &mut Json<'_>) {
+    pub(super) fn all_members(&self, json: &mut Json<'_>) {
         let comparison = self.comparison;
-        json.row("profundo", |json| {
-            json.number("schema", SCHEMA);
-            json.text("report", "diff");
-        });
         json.text("verdict", &self.verdict_sentence());
         for (key, side) in ["before", "after"].into_iter().zip(self.sides) {
             json.array(key, |json| {
@@ -135,6 +131,7 @@ fn scale(json: &mut Json<'_>, scale: &Scale) {
     let (per, function, calls) = match scale {
         Scale::Run => ("run", None, None),
         Scale::Second => ("second", None, None),
+        Scale::Share => ("share", None, None),
         Scale::Call { calls } => ("call", None, Some(*calls)),
         Scale::CallOf { function, calls } => ("call", Some(function), Some(*calls)),
         Scale::SecondOf { function } => ("second", Some(function), None),

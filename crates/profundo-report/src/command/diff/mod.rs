@@ -8,16 +8,17 @@ mod text;
 mod verdict;
 mod warnings;
 
-use std::io::{self, BufWriter, Write};
+use std::io;
 
 use profundo_analysis::diff::{Comparison, Difference};
 use profundo_model::Profile;
 
+use super::Ready;
+use crate::Look;
 use crate::json::Json;
 use crate::naming::Names;
 use crate::page::Page;
 use crate::page::units::duration;
-use crate::{Error, Look};
 
 /// A recording that is compared.
 #[derive(Debug, Clone, Copy)]
@@ -26,6 +27,8 @@ pub struct Compared<'a> {
     pub name: &'a str,
     /// When it was made, in words; empty where that is not known.
     pub made: &'a str,
+    /// What there are several of on a side: runs, or the hosts that a store's answer is from.
+    pub of: &'a str,
     /// The recording.
     pub profile: &'a Profile,
 }
@@ -95,13 +98,6 @@ impl<'a> Diff<'a> {
         self
     }
 
-    /// Sets the appearance.
-    #[must_use]
-    pub fn look(mut self, look: Look) -> Self {
-        self.look = look;
-        self
-    }
-
     /// Whether the whole or a row has grown by more than the limit, and more than by chance.
     pub fn fails(&self) -> bool {
         self.fail_above
@@ -130,36 +126,6 @@ impl<'a> Diff<'a> {
         rows.chain(whole).max_by(|a, b| a.0.total_cmp(&b.0))
     }
 
-    /// Writes the report as text.
-    pub fn write(&self, out: impl Write) -> Result<(), Error> {
-        let mut out = BufWriter::new(out);
-        let profile = self.sides[1][0].profile;
-        let mut page = Page::new(&self.look, profile, &mut out);
-        page.breaks = self.look.is_terminal() || self.look.asked_width().is_some();
-        self.text(&mut page)?;
-        Ok(out.flush()?)
-    }
-
-    /// The report as text.
-    pub fn render(&self) -> Result<String, Error> {
-        let mut out = Vec::new();
-        self.write(&mut out)?;
-        Ok(String::from_utf8(out).expect("a report is text"))
-    }
-
-    /// Writes the report as JSON: the schema is in `docs/json.md`.
-    pub fn write_json(&self, mut out: impl Write) -> Result<(), Error> {
-        Json::document(&mut out, |json| self.members(json))?;
-        Ok(out.flush()?)
-    }
-
-    /// The report as JSON.
-    pub fn json(&self) -> Result<String, Error> {
-        let mut out = Vec::new();
-        self.write_json(&mut out)?;
-        Ok(String::from_utf8(out).expect("JSON is text"))
-    }
-
     /// The two recordings in words, for the picture: `before: app-… (python3 app.py, 20.1 s)`.
     pub fn sides_in_words(&self) -> [String; 2] {
         [0, 1].map(|side| self.in_words(side))
@@ -180,6 +146,15 @@ impl<'a> Diff<'a> {
         let Some(first) = runs.first() else {
             return String::new();
         };
+        if let Some(question) = &first.profile.meta.question {
+            let from = match runs.len() {
+                1 => question.from.join(", "),
+                several => format!("{several} {}", first.of),
+            };
+            let parts = [question.rest.as_str(), &from];
+            let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+            return format!("{} ({})", question.title, parts.join(", "));
+        }
         let command = command(first.profile);
         let lasted: Vec<u64> = runs.iter().map(|run| run.profile.meta.duration.0).collect();
         let (least, most) = (lasted.iter().min(), lasted.iter().max());
@@ -207,9 +182,37 @@ impl<'a> Diff<'a> {
     }
 }
 
+impl Ready for Diff<'_> {
+    fn name(&self) -> &'static str {
+        "diff"
+    }
+
+    fn appearance(&self) -> &Look {
+        &self.look
+    }
+
+    fn appearance_mut(&mut self) -> &mut Look {
+        &mut self.look
+    }
+
+    fn text(&self, page: &mut Page<'_>) -> io::Result<()> {
+        self.whole_text(page)
+    }
+
+    fn members(&self, json: &mut Json<'_>) {
+        self.all_members(json);
+    }
+
+    fn profile(&self) -> Option<&Profile> {
+        Some(self.sides[1].first()?.profile)
+    }
+}
+
 /// The command line of a recording's first process.
 fn command(profile: &Profile) -> &str {
+    // The answer to a query has programs of many machines.
     let first = profile.processes.first();
+    let first = first.filter(|_| profile.meta.question.is_none());
     first.map_or("", |process| profile.strings.get(process.command))
 }
 

@@ -20,7 +20,7 @@ const MARGIN: usize = 10;
 const RATIO: usize = 7;
 
 impl Diff<'_> {
-    pub(super) fn text(&self, page: &mut Page<'_>) -> io::Result<()> {
+    pub(super) fn whole_text(&self, page: &mut Page<'_>) -> io::Result<()> {
         self.verdict_line(page)?;
         page.plain("")?;
         for (word, side) in ["before: ", "after:  "]

@@ -13,6 +13,10 @@ pub(super) fn scale(scale: &Scale) -> String {
     match scale {
         Scale::Run => "Amounts are those of one run.".to_owned(),
         Scale::Second => "Amounts are those of one second of the recording.".to_owned(),
+        Scale::Share => {
+            "Amounts are parts of one second of the time of all: 10 ms are a share of 1 %."
+                .to_owned()
+        }
         Scale::Call {
             calls: [before, after],
         } => {
@@ -42,6 +46,16 @@ impl Diff<'_> {
         let count = self.changes();
         // Runs of lines are counted without any time.
         let has_whole = whole.before > 0.0 || whole.after > 0.0;
+        // The sum of shares cannot change.
+        let is_of_shares = comparison.scale == Scale::Share;
+        if is_of_shares && count == 0 {
+            return format!(
+                "No difference beyond chance. A change of the share of one {} above {} points would have been seen.",
+                self.noun(),
+                percent(comparison.resolution[0]),
+            );
+        }
+        let has_whole = has_whole && !is_of_shares;
         match (whole.is_significant, count) {
             (true, _) => self.whole_has_changed(),
             (false, 0) if !has_whole => "No difference.".to_owned(),
@@ -124,6 +138,12 @@ impl Diff<'_> {
                     false => String::new(),
                 },
             ),
+            (_, true) if self.are_answers() => format!(
+                "The spread between {} is measured: {before} before and {after} after, {} % for a {} as a rule.",
+                self.sides[0][0].of,
+                percent(relative),
+                self.noun(),
+            ),
             (_, true) => format!(
                 "The spread between runs is measured: {before} before and {after} after, {} % for {} as a rule.",
                 percent(relative),
@@ -136,11 +156,21 @@ impl Diff<'_> {
         text
     }
 
+    /// Whether stores have answered, and no recordings are compared.
+    pub(super) fn are_answers(&self) -> bool {
+        let mut all = self.sides.iter().copied().flatten();
+        all.all(|run| run.profile.meta.question.is_some())
+    }
+
     /// Whether a recording is compared with itself.
     fn are_one(&self) -> bool {
         let [[before], [after]] = self.sides else {
             return false;
         };
+        if self.are_answers() {
+            let question = |run: &Compared<'_>| run.profile.meta.question.clone();
+            return question(before) == question(after);
+        }
         let key = |run: &Compared<'_>| {
             let process = run.profile.processes.first().map(|process| process.pid);
             let meta = &run.profile.meta;

@@ -4,9 +4,10 @@ use std::io;
 
 use profundo_analysis::palette::Hue;
 use profundo_analysis::{Selection, cpu_used, garbage, totals};
-use profundo_model::{Engine, Kind, ProcessId, Profile, SampleKind};
+use profundo_model::{Engine, Kind, ProcessId, Profile, Question, SampleKind};
 
 use crate::Choices;
+use crate::command::cpus::{cpus, part_of};
 use crate::command::totals::{command, end};
 use crate::command::{BOLD, GRAY, KindColumns};
 use crate::naming::origins::write_merged;
@@ -27,6 +28,9 @@ pub(super) fn write_head(
     selection: &Selection,
 ) -> io::Result<()> {
     let profile = page.profile;
+    if let Some(question) = &profile.meta.question {
+        return write_question(page, question, choices, selection);
+    }
     let first = ProcessId(0);
     let mut line = Line::default();
     let main = main_program(profile, selection);
@@ -112,7 +116,12 @@ pub(super) fn write_head(
         line.push(&end, Style::color(Color::Red));
         line.push(" · ", Style::PLAIN);
     }
-    // The last ones matter least.
+    write_parts(page, line, &parts)
+}
+
+/// Writes figures after what stands in a line already, as far as there is room. The last ones
+/// matter least.
+fn write_parts(page: &mut Page<'_>, mut line: Line, parts: &[String]) -> io::Result<()> {
     for (at, part) in parts.iter().enumerate() {
         let separator = if at == 0 { "" } else { " · " };
         if at > 0 && line.width() + width(separator) + width(part) > page.columns {
@@ -125,17 +134,40 @@ pub(super) fn write_head(
     page.line(&mut line)
 }
 
-/// The length of the stretch of time that a filter lets through.
-fn part_of(choices: &Choices, profile: &Profile) -> Option<u64> {
-    let filter = &choices.filter;
-    (filter.from.is_some() || filter.to.is_some()).then(|| {
-        // The duration is without pauses.
-        let last = profile.samples.iter().map(|sample| sample.time.0).max();
-        let end = last.unwrap_or(0).max(profile.meta.duration.0);
-        let from = filter.from.map_or(0, |from| from.0);
-        let to = filter.to.map_or(end, |to| to.0.min(end));
-        to.saturating_sub(from)
-    })
+/// Writes what a store was asked, and how much there is of it.
+fn write_question(
+    page: &mut Page<'_>,
+    question: &Question,
+    choices: &Choices,
+    selection: &Selection,
+) -> io::Result<()> {
+    let profile = page.profile;
+    let mut line = Line::default();
+    line.push(&keep_head(&question.title, page.columns), BOLD);
+    page.line(&mut line)?;
+    line.push(&keep_head(&question.rest, page.columns), GRAY);
+    page.line(&mut line)?;
+    let mut parts = Vec::new();
+    let split = selection.split(profile);
+    match profile.meta.kind {
+        SampleKind::Cpu => {
+            let cpu = split.sum().saturating_sub(split.waiting);
+            let mut used = format!("{} CPU", duration(cpu));
+            if let Some(cpus) = cpus(profile, choices, selection) {
+                used += &match cpus {
+                    few if few < 0.095 => format!(" ({few:.2} CPUs)"),
+                    some if some < 9.95 => format!(" ({some:.1} CPUs)"),
+                    many => format!(" ({many:.0} CPUs)"),
+                };
+            }
+            parts.push(used);
+        }
+        SampleKind::Wall => parts.push(format!("{} of threads' time", duration(split.sum()))),
+        _ => {}
+    }
+    parts.extend(question.from.iter().cloned());
+    parts.push(counted(selection.taken(profile), "sample"));
+    write_parts(page, line, &parts)
 }
 
 /// The bad end of the program, or of the first of those programs that were merged.

@@ -3,7 +3,7 @@
 use profundo_analysis::{
     Allocations, Cause, Place, Selection, Split, WaitRow, Whole, cpu_used, garbage, missing_beside,
 };
-use profundo_model::{Engine, FileId, Profile, SampleKind};
+use profundo_model::{Engine, FileId, Profile, SampleKind, State};
 
 use super::Answers;
 use super::waiting::{several, waited};
@@ -102,7 +102,12 @@ fn is_much_unread(profile: &Profile, selection: &Selection) -> bool {
 
 /// Whether another tool has measured elapsed time: how much of it was spent on a CPU is not known.
 fn is_elapsed_elsewhere(profile: &Profile) -> bool {
-    profile.meta.engine == Engine::Unknown && profile.meta.kind == SampleKind::Wall
+    // A store has waits beside CPU time, where its profiles are our own.
+    let has_waits = || {
+        let mut samples = profile.samples.iter();
+        profile.meta.question.is_some() && samples.any(|one| one.state == State::WallWaiting)
+    };
+    profile.meta.engine == Engine::Unknown && profile.meta.kind == SampleKind::Wall && !has_waits()
 }
 
 struct Findings<'a> {

@@ -210,6 +210,20 @@ pub(super) fn processes<'t>(known: &'t Known<'_>) -> Table<'t, Part<'t, ProcessT
         })
         .member("runtime", "text?", move |json, key, part| {
             json.text_or_null(key, profile.strings.get(row(part).runtime));
+        })
+        .member("labels?", "[label]", move |json, key, part| {
+            let labels = profile.all_labels_of(of(part).process);
+            if labels.is_empty() {
+                return;
+            }
+            json.array(key, |json| {
+                for (label, value) in labels {
+                    json.row("", |json| {
+                        json.text("key", profile.strings.get(label));
+                        json.text("value", profile.strings.get(value));
+                    });
+                }
+            });
         });
     let ends = Column::json_only()
         .member("started_seconds", "number?", move |json, key, part| {
@@ -296,6 +310,19 @@ pub(super) fn commands<'t>(known: &'t Known<'_>) -> Table<'t, Part<'t, CommandTo
     Table::new("command", columns)
 }
 
+/// The host and the version of a process, of which a store has many.
+fn host_of(profile: &Profile, process: ProcessId) -> Option<String> {
+    let value = |key: &str| {
+        let value = profile.label_of(process, profile.strings.find(key)?)?;
+        Some(profile.strings.get(value))
+    };
+    match (value("host"), value("version")) {
+        (Some(host), Some(version)) => Some(format!("{version} on {host}")),
+        (Some(host), None) => Some(format!("on {host}")),
+        (None, version) => version.map(str::to_owned),
+    }
+}
+
 /// The table of threads.
 pub(super) fn threads<'t>(known: &'t Known<'_>) -> Table<'t, Part<'t, ThreadTotal>> {
     let profile = known.profile;
@@ -356,6 +383,9 @@ fn push_process(columns: usize, line: &mut Line, known: &Known<'_>, total: &Proc
     line.push_fmt(format_args!("{} ", process.pid), Style::PLAIN);
     line.push_spaces(2 * depth(profile, programs, total.process));
     let mut parts = Vec::new();
+    if profile.meta.question.is_some() {
+        parts.extend(host_of(profile, total.process));
+    }
     // The copy of its parent that a fork has made is no program of its own.
     let first = &profile.processes[programs.first(total.process).index()];
     let ran = total.programs.len() - usize::from(first.parent.is_some());

@@ -14,7 +14,7 @@ use super::records::Records;
 
 /// The programs by their keys.
 #[derive(Debug, Default)]
-pub(super) struct Standing {
+pub(crate) struct Standing {
     programs: BTreeMap<u32, Program>,
     /// The number of the piece.
     piece: u64,
@@ -49,7 +49,7 @@ struct Thread {
 
 impl Standing {
     /// Takes in an event.
-    pub(super) fn event(&mut self, event: &Event<'_>) {
+    pub(crate) fn event(&mut self, event: &Event<'_>) {
         let piece = self.piece;
         match event {
             Event::Process(info) => {
@@ -118,7 +118,7 @@ impl Standing {
 
     /// A new piece begins: what ended before the last one is forgotten. Living threads have been
     /// emitted just now.
-    pub(super) fn next_piece(&mut self) {
+    pub(crate) fn next_piece(&mut self) {
         let last = self.piece;
         self.piece += 1;
         self.programs.retain(|_, program| {
@@ -134,20 +134,20 @@ impl Standing {
     }
 
     /// Tells all that is known.
-    pub(super) fn tell(&self, sink: &mut dyn FnMut(Event<'_>)) {
+    pub(crate) fn tell(&self, sink: &mut dyn FnMut(Event<'_>)) {
         for (&process, program) in &self.programs {
             program.tell(process, sink);
         }
     }
 
     /// The number of programs.
-    pub(super) fn programs(&self) -> usize {
+    pub(crate) fn programs(&self) -> usize {
         self.programs.len()
     }
 
     /// The number of threads of all programs.
     #[cfg(test)]
-    pub(super) fn threads(&self) -> usize {
+    pub(crate) fn threads(&self) -> usize {
         let programs = self.programs.values();
         programs.map(|program| program.threads.len()).sum()
     }
