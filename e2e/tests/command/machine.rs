@@ -2,8 +2,9 @@
 
 use std::fs;
 use std::process::{Child, Command, Output, Stdio};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread::{self, JoinHandle, sleep};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use profundo_model::{Profile, Sample};
 use profundo_testing::{Python, profundo, pythons, skip};
@@ -78,12 +79,44 @@ fn seconds_of(profile: &Profile, pid: u32) -> f64 {
         .sum()
 }
 
-/// The CPU time that a process has used so far.
+/// The CPU time that a process of one thread has used so far, in seconds.
 fn cpu_of(pid: u32) -> f64 {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
-    let rest = stat.rsplit(')').next().unwrap();
-    let ticks = |field: usize| -> f64 { rest.split(' ').nth(field).unwrap().parse().unwrap() };
-    (ticks(12) + ticks(13)) / 100.0
+    let figures = fs::read_to_string(format!("/proc/{pid}/schedstat")).unwrap();
+    let nanoseconds = figures.split(' ').next().unwrap();
+    nanoseconds.parse::<f64>().unwrap() / 1e9
+}
+
+/// What two processes use of the CPUs while something else happens, looked at all the time.
+struct Meter {
+    is_over: mpsc::Sender<()>,
+    looks: JoinHandle<Vec<(f64, [f64; 2])>>,
+}
+
+impl Meter {
+    fn start(pids: [u32; 2]) -> Self {
+        let (is_over, ended) = mpsc::channel();
+        let looks = thread::spawn(move || {
+            let mut looks = Vec::new();
+            while ended.recv_timeout(Duration::from_millis(10)) == Err(RecvTimeoutError::Timeout) {
+                let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+                looks.push((now.as_secs_f64(), pids.map(cpu_of)));
+            }
+            looks
+        });
+        Self { is_over, looks }
+    }
+
+    /// The CPU time of each between two moments, in seconds since 1970.
+    fn between(self, from: f64, to: f64) -> [f64; 2] {
+        drop(self.is_over);
+        let looks = self.looks.join().unwrap();
+        let at = |moment: f64| {
+            let first_after = looks.partition_point(|&(when, _)| when < moment);
+            looks[first_after.min(looks.len() - 1)].1
+        };
+        let (before, after) = (at(from), at(to));
+        [after[0] - before[0], after[1] - before[1]]
+    }
 }
 
 #[test]
@@ -96,25 +129,25 @@ fn processes_that_run_already_have_their_shares_and_their_names() {
     let native = Beside::start(Command::new(&hot).arg("60"));
     let script = Beside::start(Command::new(&python.path).args(["-c", HOT, "60"]));
     let pids = [native.pid(), script.pid()];
-    let before = pids.map(cpu_of);
+    let meter = Meter::start(pids);
     let Some(recording) = recorded(&["-d", "3", "-r", "499"]) else {
         return;
     };
-    let used: Vec<f64> = pids
-        .iter()
-        .zip(before)
-        .map(|(&pid, before)| cpu_of(pid) - before)
-        .collect();
     let profile = &recording.profile;
     assert!(profile.meta.is_of_machine);
+    let began = profile.meta.started_at_unix as f64 / 1e9;
+    let used = meter.between(began, began + profile.meta.duration.0 as f64 / 1e9);
+    // The recorder wakes up after samples, so that its own time falls between them.
+    let recorder = profile
+        .meta
+        .recorder_cpu
+        .map_or(0.0, |time| time.0 as f64 / 1e9);
     for (&pid, used) in pids.iter().zip(used) {
         let sampled = seconds_of(profile, pid);
-        // What it used includes the times before and after the recording.
-        let most = used * 1.1 + 0.1;
+        let expected = used * 0.9 - 0.1..used * 1.1 + recorder + 0.1;
         assert!(
-            (used * 0.4..most).contains(&sampled),
-            "{sampled} of {used}: {}",
-            recording.outline()
+            expected.contains(&sampled),
+            "{sampled} of {used} + {recorder}"
         );
     }
     let of = |pid: u32, function: &str| {
