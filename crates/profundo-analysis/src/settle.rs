@@ -24,24 +24,22 @@ const TICK: u64 = 10_000_000;
 /// Scales the samples of each process to its CPU time by the kernel's count. Profiles of other
 /// quantities than CPU time, and processes of unknown time, stay unchanged.
 pub fn settle(profile: &mut Profile) {
-    settle_if(profile, |kind| kind == SampleKind::Cpu);
+    settle_kinds(profile, &[SampleKind::Cpu]);
 }
 
 /// The same also for a profile of threads' time: its CPU time is scaled, and waits stay as they
 /// are.
 pub fn settle_beside_waits(profile: &mut Profile) {
-    settle_if(profile, |kind| {
-        matches!(kind, SampleKind::Cpu | SampleKind::Wall)
-    });
+    settle_kinds(profile, &[SampleKind::Cpu, SampleKind::Wall]);
 }
 
-fn settle_if(profile: &mut Profile, is_settled: fn(SampleKind) -> bool) {
+fn settle_kinds(profile: &mut Profile, kinds: &[SampleKind]) {
     if let Some(weighed) = profile.meta.weighed {
         return take_over(profile, weighed);
     }
     let meta = &profile.meta;
     let is_sampled = !matches!(meta.engine, Engine::Unknown | Engine::Wall);
-    let is_recorded = is_settled(meta.kind) && is_sampled && meta.period.0 > 0;
+    let is_recorded = kinds.contains(&meta.kind) && is_sampled && meta.period.0 > 0;
     // Without any sample, rows for processes are of use if there are several.
     let has_samples = !profile.samples.is_empty() || profile.process_count() > 1;
     if !is_recorded || !has_samples || meta.settled.is_some() || profile.cpu_used().is_none() {

@@ -37,7 +37,7 @@ const PLENTY: u64 = 256 << 20;
 /// The bound where less than half of a file system in memory is free: what was left behind may be
 /// gigabytes of a storm of processes, and programs need the memory.
 const HALF_FULL: Bound = Bound { most: 1, newest: 1 };
-const IN_MEMORY: i64 = 0x0102_1994;
+const IN_MEMORY: i64 = libc::TMPFS_MAGIC;
 
 impl Bound {
     fn of(system: FileSystem) -> Self {

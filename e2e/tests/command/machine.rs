@@ -8,6 +8,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use profundo_model::{Profile, Sample};
 use profundo_testing::{Python, profundo, pythons, skip};
+use serde_json::Value;
 
 use crate::program::{alone, number};
 use crate::recording::Recording;
@@ -51,6 +52,11 @@ fn record(options: &[&str], file: &std::path::Path) -> Output {
 
 /// The recording that these options make, or nothing, and skipped, where it is not permitted.
 fn recorded(options: &[&str]) -> Option<Recording> {
+    Some(recorded_and_reported(options)?.0)
+}
+
+/// Such a recording, and its report as JSON.
+fn recorded_and_reported(options: &[&str]) -> Option<(Recording, Value)> {
     let file = scratch().join(format!("machine-{}.profundo", number()));
     let began = Instant::now();
     let output = record(options, &file);
@@ -60,8 +66,11 @@ fn recorded(options: &[&str]) -> Option<Recording> {
         return None;
     }
     let recording = Recording::read(&file, began.elapsed(), began.elapsed());
+    let mut report = Command::new(profundo());
+    let report = report.arg("report").arg(&file).arg("--json").output();
     fs::remove_file(file).unwrap();
-    Some(recording)
+    let report = serde_json::from_slice(&report.unwrap().stdout).unwrap();
+    Some((recording, report))
 }
 
 /// The samples of a process.
@@ -130,25 +139,19 @@ fn processes_that_run_already_have_their_shares_and_their_names() {
     let script = Beside::start(Command::new(&python.path).args(["-c", HOT, "60"]));
     let pids = [native.pid(), script.pid()];
     let meter = Meter::start(pids);
-    let Some(recording) = recorded(&["-d", "3", "-r", "499"]) else {
+    let Some((recording, report)) = recorded_and_reported(&["-d", "3", "-r", "499"]) else {
         return;
     };
     let profile = &recording.profile;
     assert!(profile.meta.is_of_machine);
     let began = profile.meta.started_at_unix as f64 / 1e9;
     let used = meter.between(began, began + profile.meta.duration.0 as f64 / 1e9);
-    // The recorder wakes up after samples, so that its own time falls between them.
-    let recorder = profile
-        .meta
-        .recorder_cpu
-        .map_or(0.0, |time| time.0 as f64 / 1e9);
+    let processes = report["processes"].as_array().unwrap();
     for (&pid, used) in pids.iter().zip(used) {
-        let sampled = seconds_of(profile, pid);
-        let expected = used * 0.9 - 0.1..used * 1.1 + recorder + 0.1;
-        assert!(
-            expected.contains(&sampled),
-            "{sampled} of {used} + {recorder}"
-        );
+        let its = processes.iter().find(|process| process["pid"] == pid);
+        let reported = its.unwrap()["seconds"].as_f64().unwrap();
+        let expected = used * 0.95 - 0.1..used * 1.05 + 0.1;
+        assert!(expected.contains(&reported), "{reported} of {used}");
     }
     let of = |pid: u32, function: &str| {
         let its: Vec<&Sample> = samples_of(profile, pid).collect();

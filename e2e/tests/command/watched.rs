@@ -7,7 +7,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant, SystemTime};
 
-use profundo_model::Profile;
+use profundo_model::{LocationKind, Profile, Reason};
 use profundo_store::{Folder, Query, answer};
 use profundo_testing::{Folder as Temporary, profundo, pythons, skip};
 
@@ -165,6 +165,9 @@ fn programs_that_are_too_short_for_a_sample_have_their_time() {
     let profile = place.ask("type=cpu");
     let all = all_seconds(&profile);
     assert!(all > 0.7 * used && all < 1.2 * used, "{all} of {used}");
+    let is_short = LocationKind::Reason(Reason::TooShort);
+    let mut locations = profile.locations.iter().map(|(_, location)| location);
+    assert!(locations.any(|location| location.kind == is_short));
 }
 
 #[test]
