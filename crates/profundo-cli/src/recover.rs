@@ -52,7 +52,7 @@ pub fn recover(options: &Recover) -> Result<ExitCode> {
     let mut weights = Vec::new();
     stack_weights::add_samples(&mut weights, &profile);
     stack_weights::add_sums(&mut weights, &profile);
-    sources::keep(&mut profile, &weights, &sources::InMemory::default());
+    sources::keep(&mut profile, &weights, &mut sources::InMemory::default());
     let place = detour.path();
     write_file(place, &profile).map_err(|error| output::why_not_written(place, error))?;
     print_outcome(&detour.shown(), samples, found);

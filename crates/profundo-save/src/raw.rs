@@ -76,7 +76,7 @@ pub fn read_file(path: &Path) -> Result<Profile> {
     naming::complete(&mut profile, samples);
     let mut weights = Vec::new();
     stack_weights::add_samples(&mut weights, &profile);
-    sources::keep(&mut profile, &weights, &sources::InMemory::default());
+    sources::keep(&mut profile, &weights, &mut sources::InMemory::default());
     if let Some(filter) = raw.filter() {
         settle(&mut profile);
         cut(&mut profile, &filter);

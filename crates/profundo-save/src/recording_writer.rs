@@ -197,7 +197,11 @@ impl RecordingWriter {
         }
         let is_cleared = matches!(event, Event::Cleared(_));
         let has_code = matches!(event, Event::Words { .. });
+        let has_modules = matches!(event, Event::Modules { .. });
         self.ingest.event(event);
+        if has_modules {
+            self.in_memory.note_modules(self.ingest.profile_mut());
+        }
         if has_code {
             // Before the names of new files are written.
             self.in_memory.read_new(self.ingest.profile_mut());
@@ -309,7 +313,7 @@ impl RecordingWriter {
         let samples = profile.samples.len();
         naming::complete(&mut profile, samples);
         if keeps_source {
-            sources::keep(&mut profile, &self.weights, &self.in_memory);
+            sources::keep(&mut profile, &self.weights, &mut self.in_memory);
         }
         write_file(path, &profile).map_err(|error| output::why_not_written(path, error))
     }
@@ -342,7 +346,7 @@ impl RecordingWriter {
         profile.name_reasons();
         profile.mark_runtime();
         if keeps_source {
-            sources::keep(&mut profile, &weights, &self.in_memory);
+            sources::keep(&mut profile, &weights, &mut self.in_memory);
         }
         write_file(path, &profile).map_err(|error| output::why_not_written(path, error))
     }
@@ -408,7 +412,7 @@ impl RecordingWriter {
         let samples = stream.samples() + profile.samples.len();
         naming::complete_last(&mut profile, &self.times, samples);
         if keeps_source {
-            sources::keep(&mut profile, &self.weights, &self.in_memory);
+            sources::keep(&mut profile, &self.weights, &mut self.in_memory);
         }
         let written = stream.finish(&mut profile);
         let written = written.and_then(|_| match split.is_needed() {

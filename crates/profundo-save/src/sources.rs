@@ -35,7 +35,9 @@ const MOST_READ: usize = 8 << 20;
 
 /// Reads the lines on which time was spent, the hottest first, as far as there is room, and notes
 /// which text of their files ran. `weights` are those of the stacks.
-pub fn keep(profile: &mut Profile, weights: &[u64], in_memory: &InMemory) {
+pub fn keep(profile: &mut Profile, weights: &[u64], in_memory: &mut InMemory) {
+    in_memory.note_native_files(profile);
+    let in_memory = &*in_memory;
     let mut hot: Vec<((FileId, u32), u64)> = by_line(profile, weights).into_iter().collect();
     hot.sort_unstable_by_key(|&(place, weight)| (std::cmp::Reverse(weight), place));
     let mut files = Files::default();
@@ -252,10 +254,10 @@ mod tests {
         fs::write(&path, text(SHORT_FILE + 1)).unwrap();
         let (mut profile, weights) = profile(path.to_str().unwrap(), &[(1, 3), (10, 5)]);
         // The recording began before the file's last change: its text may have been another.
-        keep(&mut profile, &weights, &InMemory::default());
+        keep(&mut profile, &weights, &mut InMemory::default());
         assert!(profile.sources.is_empty());
         profile.meta.started_at_unix = u64::MAX / 2;
-        keep(&mut profile, &weights, &InMemory::default());
+        keep(&mut profile, &weights, &mut InMemory::default());
         let kept: Vec<&str> = profile
             .sources
             .iter()
@@ -265,7 +267,7 @@ mod tests {
         assert_eq!(kept, wanted);
         // A short file is kept whole.
         fs::write(&path, text(SHORT_FILE)).unwrap();
-        keep(&mut profile, &weights, &InMemory::default());
+        keep(&mut profile, &weights, &mut InMemory::default());
         assert_eq!(profile.sources.iter().count(), SHORT_FILE);
         fs::remove_file(path).unwrap();
     }

@@ -1,13 +1,14 @@
 //! All processes of the machine, recorded at once.
 
-use std::fs;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::{self, JoinHandle, sleep};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use profundo_model::{Profile, Sample};
-use profundo_testing::{Python, profundo, pythons, skip};
+use profundo_model::{FileId, Profile, Sample, SourceFile};
+use profundo_testing::{Folder as Temporary, Python, profundo, pythons, skip};
 use serde_json::Value;
 
 use crate::program::{alone, number};
@@ -44,7 +45,7 @@ impl Beside {
     }
 }
 
-fn record(options: &[&str], file: &std::path::Path) -> Output {
+fn record(options: &[&str], file: &Path) -> Output {
     let mut command = Command::new(profundo());
     command.args(["record", "-a", "-o"]).arg(file).args(options);
     command.stdin(Stdio::null()).output().unwrap()
@@ -183,6 +184,54 @@ fn processes_that_run_already_have_their_shares_and_their_names() {
         .map(|&(key, _)| profile.strings.get(key))
         .collect();
     assert!(labels.contains(&"user"), "{labels:?}");
+}
+
+/// A C program in a folder of its own, whose source is written now.
+fn written_now(folder: &Temporary, name: &str) -> Option<(PathBuf, PathBuf)> {
+    let source = folder.path().join(name).with_extension("c");
+    let program = folder.path().join(name);
+    let text = "int main(void) { for (volatile int i = 0;; i++); }\n";
+    fs::write(&source, text).unwrap();
+    let mut gcc = Command::new("gcc");
+    let gcc = gcc.args(["-g", "-O1", "-o"]).arg(&program).arg(&source);
+    gcc.status()
+        .is_ok_and(|status| status.success())
+        .then_some((source, program))
+}
+
+#[test]
+fn a_source_counts_as_changed_only_since_its_own_program_began() {
+    let _alone = alone();
+    let folder = Temporary::new("machine-sources");
+    // Some process of the machine has begun before the sources were written.
+    let (Some((kept, of_kept)), Some((touched, of_touched))) = (
+        written_now(&folder, "kept"),
+        written_now(&folder, "touched"),
+    ) else {
+        return skip("there is no C compiler");
+    };
+    let _kept = Beside::start(&mut Command::new(of_kept));
+    let _touched = Beside::start(&mut Command::new(of_touched));
+    sleep(Duration::from_millis(100));
+    File::options()
+        .append(true)
+        .open(&touched)
+        .unwrap()
+        .set_modified(SystemTime::now())
+        .unwrap();
+    sleep(Duration::from_millis(100));
+    let Some(recording) = recorded(&["-d", "1"]) else {
+        return;
+    };
+    let profile = &recording.profile;
+    let state = |path: &Path| {
+        let mut states = profile.source_files.iter();
+        let of_path = |file: FileId| profile.strings.get(profile.files.get(file).path);
+        let found = states.find(|&(&file, _)| Path::new(of_path(file)) == path);
+        *found.unwrap_or_else(|| panic!("{path:?}")).1
+    };
+    assert!(matches!(state(&kept), SourceFile::Ran(_)));
+    assert_eq!(state(&touched), SourceFile::Rewritten);
 }
 
 /// The calls of `edges.py`, from the outermost on; `sorted` and `sum` stand between.

@@ -54,7 +54,7 @@ impl Kept {
             // While the times of processes are those of the whole recording.
             let mut in_memory = sources::InMemory::default();
             in_memory.note_starts(&profile);
-            sources::keep(&mut profile, &weights, &in_memory);
+            sources::keep(&mut profile, &weights, &mut in_memory);
         }
         let (from, to) = self.time();
         self.begin(&mut profile, from);

@@ -70,6 +70,17 @@ impl InMemory {
     /// Notes when the processes of a whole recording began, of which no text was read meanwhile.
     pub fn note_starts(&mut self, profile: &Profile) {
         self.in_use.note_roots(profile);
+        self.in_use.note_modules(profile);
+    }
+
+    /// Notes the modules that processes have loaded since the last call.
+    pub fn note_modules(&mut self, profile: &Profile) {
+        self.in_use.note_modules(profile);
+    }
+
+    /// Notes the files that native code was compiled from, when it has its names.
+    pub(super) fn note_native_files(&mut self, profile: &Profile) {
+        self.in_use.note_native_files(profile);
     }
 
     /// Looks for the texts of new code objects in the profile, and names cells by their numbers.

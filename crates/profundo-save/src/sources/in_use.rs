@@ -1,7 +1,7 @@
 //! The earliest time at which processes may have had the code of a file. Text written into the file
 //! later is not certainly what ran.
 
-use profundo_model::{FileId, ProcessId, Profile};
+use profundo_model::{FileId, ModuleId, ProcessId, Profile};
 use rustc_hash::FxHashMap;
 
 /// The kernel's start time of a process may be early by this many nanoseconds.
@@ -13,8 +13,12 @@ const TICK: u64 = 10_000_000;
 pub(super) struct InUse {
     processes: FxHashMap<ProcessId, u64>,
     files: FxHashMap<FileId, u64>,
+    /// The first process that had each module.
+    modules: FxHashMap<ModuleId, u64>,
     /// The number of processes of the profile that were examined.
     seen: usize,
+    /// The number of mappings of the profile that were examined.
+    seen_mappings: usize,
 }
 
 impl InUse {
@@ -25,6 +29,32 @@ impl InUse {
         let since = self.files.entry(file).or_insert(began);
         *since = began.min(*since);
         began
+    }
+
+    /// Notes the modules that processes have loaded since the last call.
+    pub(super) fn note_modules(&mut self, profile: &Profile) {
+        let mappings = &profile.growing.mappings;
+        let new = mappings.get(self.seen_mappings..).unwrap_or(mappings);
+        self.seen_mappings = mappings.len();
+        for mapping in new {
+            let process = mapping.process;
+            let began = *(self.processes.entry(process)).or_insert_with(|| began(profile, process));
+            let since = self.modules.entry(mapping.module).or_insert(began);
+            *since = began.min(*since);
+        }
+    }
+
+    /// Notes the files that the code of each module was compiled from, once it has names.
+    pub(super) fn note_native_files(&mut self, profile: &Profile) {
+        for (_, location) in profile.locations.iter() {
+            let Some(&began) = location.module.and_then(|module| self.modules.get(&module)) else {
+                continue;
+            };
+            for &frame in &location.frames {
+                let since = (self.files.entry(profile.frames.get(frame).file)).or_insert(began);
+                *since = began.min(*since);
+            }
+        }
     }
 
     /// The earliest time at which a file may have been in use. For a file that was not noted, the
@@ -50,23 +80,31 @@ impl InUse {
     }
 }
 
-/// The start of a process's program: at its `exec`, or at that of the process that forked it.
+/// The start of a process's program: at its `exec`, or at that of the process that forked it. For a
+/// process that ran before the recording, at its own start.
 fn began(profile: &Profile, process: ProcessId) -> u64 {
+    let recording = profile.meta.started_at_unix;
     let mut row = &profile.processes[process.index()];
+    let mut has_executed = false;
     // A circle of parents would be an error in the recording.
     for _ in 0..profile.processes.len() {
         let Some(parent) = row.parent.map(|id| &profile.processes[id.index()]) else {
             break;
         };
-        let is_another_program = parent.pid == row.pid || parent.command != row.command;
-        if is_another_program {
-            let started = row.started.map_or(0, |started| started.0);
-            return profile.meta.started_at_unix.saturating_add(started);
+        has_executed = parent.pid == row.pid;
+        if has_executed || parent.command != row.command {
+            break;
         }
         row = parent;
     }
     let started = row.started.map_or(0, |started| started.0);
-    let first_seen = profile.meta.started_at_unix.saturating_add(started);
+    let first_seen = recording.saturating_add(started);
     let by_kernel = profundo_linux::proc::process_started(row.pid);
-    first_seen.min(by_kernel.map_or(u64::MAX, |started| started.saturating_add(TICK)))
+    let by_kernel = by_kernel.map_or(u64::MAX, |started| started.saturating_add(TICK));
+    let is_root = row.parent.is_none();
+    if is_root || !has_executed && by_kernel < recording {
+        first_seen.min(by_kernel)
+    } else {
+        first_seen
+    }
 }
