@@ -81,7 +81,7 @@ impl Core {
     pub(crate) fn clock_plan(&self) -> ClockPlan {
         ClockPlan {
             ours: self.engine == Engine::PerfSignal,
-            period: self.control().period.load(Ordering::Relaxed),
+            period: self.options.period,
             running: self.running,
             mark: self.transport.store.mark(),
         }

@@ -14,7 +14,7 @@ use super::even;
 use super::sums::{Sum, Sums};
 use crate::Query;
 use crate::ids::{FrameId as Stored, Id};
-use crate::query::By;
+use crate::query::{By, Condition};
 use crate::table::{FrameRow, Kind, LabelRow, SegmentRow, gil_of, squares_of, state_of};
 use crate::texts::{Text, Texts};
 use crate::writer::{language_of, read_path};
@@ -138,11 +138,15 @@ fn set_meta(query: &Query, sums: &Sums, profile: &mut Profile) {
     let mut periods: BTreeMap<i64, i64> = BTreeMap::new();
     let mut known = FxHashSet::default();
     let (mut from, mut to) = (i64::MAX, i64::MIN);
-    for segment in &sums.segments {
+    let segments = || {
+        sums.segments
+            .iter()
+            .filter(|row| may_have(query, row, sums))
+    };
+    for segment in segments() {
         let SegmentRow { period, count, .. } = *segment;
         let samples = periods.entry(period).or_default();
         *samples = samples.saturating_add(count);
-        (from, to) = (from.min(segment.starts), to.max(segment.ends));
         if known.insert(segment.segment) {
             let add = |all: &mut u64, more: i64| {
                 *all = all.saturating_add(more.max(0).cast_unsigned());
@@ -152,15 +156,26 @@ fn set_meta(query: &Query, sums: &Sums, profile: &mut Profile) {
             add(&mut meta.loss.broken, segment.broken);
         }
     }
-    for (_, sum) in &sums.rows {
-        (from, to) = (from.min(sum.first), to.max(sum.last));
-    }
     // The period of most samples, and the shortest of several.
     let most = periods
         .iter()
         .max_by_key(|&(period, samples)| (samples, -period));
     let period = most.map_or(0, |(&period, _)| period.max(0).cast_unsigned());
     meta.period = Nanos(period);
+    for (_, sum) in &sums.rows {
+        (from, to) = (from.min(sum.first), to.max(sum.last));
+    }
+    if query.conditions.iter().all(is_of_segments) {
+        // A service that has nothing to do lasts longer than its samples.
+        for segment in segments() {
+            (from, to) = (from.min(segment.starts), to.max(segment.ends));
+        }
+    } else {
+        // What is asked for, such as a version, may be in a part of the segments alone. A row has
+        // the time of its first sample, and may last to the end of its segment.
+        let of_last = segments().filter(|segment| segment.starts <= to && to < segment.ends);
+        to = of_last.map(|segment| segment.ends).min().unwrap_or(to);
+    }
     (from, to) = (from.max(query.from), to.min(query.to));
     let length = to.saturating_sub(from).max(0).cast_unsigned();
     meta.started_at_unix = from.max(0).cast_unsigned().saturating_mul(1_000_000);
@@ -171,6 +186,18 @@ fn set_meta(query: &Query, sums: &Sums, profile: &mut Profile) {
             mean => Sampling::Bytes(mean),
         };
     }
+}
+
+/// Whether a segment as a whole fulfils a condition or does not.
+fn is_of_segments(condition: &Condition) -> bool {
+    condition.key == "host"
+}
+
+/// Whether samples of a segment may fulfil all conditions.
+fn may_have(query: &Query, segment: &SegmentRow, sums: &Sums) -> bool {
+    let host = sums.texts.get(segment.host);
+    let mut wanted = query.conditions.iter().filter(|one| is_of_segments(one));
+    wanted.all(|condition| condition.values.iter().any(|value| value == host))
 }
 
 /// The threads of the groups, with their processes and origins.

@@ -47,6 +47,31 @@ fn stacks_threads_and_labels_come_back() {
 }
 
 #[test]
+fn an_answer_lasts_as_long_as_what_is_asked_for() {
+    let folder = Temporary::new("store-lasts");
+    let store = Folder::new(folder.path());
+    for (version, at) in [("1.5", NINE), ("1.6", NINE + HOUR)] {
+        let mut given = profile(at, &["main", "main", "main"]);
+        label(&mut given, &[("version", version)]);
+        put(&store, &mut writer("api", "h1"), &given);
+    }
+    put(&store, &mut writer("api", "h2"), &profile(NINE, &["main"]));
+    let lasts = |rest: &str| {
+        let meta = ask(&store, rest).unwrap().meta;
+        (
+            meta.started_at_unix / 1_000_000,
+            meta.duration.0 / 1_000_000,
+        )
+    };
+    let (nine, hour) = (NINE as u64, HOUR as u64);
+    // Segments of ten seconds, of any version.
+    assert_eq!(lasts("service=api"), (nine, hour + 10_000));
+    assert_eq!(lasts("service=api&host=h2"), (nine, 10_000));
+    // From the first sample to the end of the segment of the last one.
+    assert_eq!(lasts("service=api&version=1.6"), (nine + hour, 10_000));
+}
+
+#[test]
 fn frames_come_back_with_what_tells_whose_code_it_is() {
     let folder = Temporary::new("store-frames");
     let store = Folder::new(folder.path());

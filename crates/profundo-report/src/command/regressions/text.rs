@@ -87,12 +87,17 @@ impl Regressions {
             let cells = shown.iter().map(|grown| width(&of(grown)));
             cells.max().unwrap_or(0).max(title.len()).min(24)
         };
+        let range = |grown: &Grown<'_>| {
+            let difference = &grown.row.difference;
+            format!("{} to {}", signed(difference.low), signed(difference.high))
+        };
+        let of_range = (widest(&range, "95 % range") + 2).max(RANGE);
         let of_service = widest(&service, "Service");
         let of_versions = widest(&versions, "Versions");
         let mut line = Line::default();
         line.push_fmt(
             format_args!(
-                "{:>CPUS$}{:>SHARE$}{:>SHARE$}{:>CHANGE$}  {:<RANGE$}{:<of_service$}  {:<of_versions$}  {title}",
+                "{:>CPUS$}{:>SHARE$}{:>SHARE$}{:>CHANGE$}  {:<of_range$}{:<of_service$}  {:<of_versions$}  {title}",
                 "CPUs", "Before", "After", "Points", "95 % range", "Service", "Versions"
             ),
             BOLD,
@@ -102,7 +107,7 @@ impl Regressions {
         for grown in shown {
             let difference = &grown.row.difference;
             let percent = |share: f64| format!("{:.1} %", share * 100.0);
-            let range = format!("{} to {}", signed(difference.low), signed(difference.high));
+            let range = range(grown);
             line.push_fmt(format_args!("{:>CPUS$}", cpus(grown.cost)), Style::PLAIN);
             line.push_fmt(
                 format_args!(
@@ -114,7 +119,7 @@ impl Regressions {
             );
             let change = signed(difference.change);
             line.push_fmt(format_args!("{change:>CHANGE$}"), Style::color(Color::Red));
-            line.push_fmt(format_args!("  {range:<RANGE$}"), GRAY);
+            line.push_fmt(format_args!("  {range:<of_range$}"), GRAY);
             for (text, columns) in [(service(grown), of_service), (versions(grown), of_versions)] {
                 let text = keep_head(&text, columns);
                 let gap = columns - width(&text) + 2;
