@@ -197,11 +197,9 @@ impl RecordingWriter {
         }
         let is_cleared = matches!(event, Event::Cleared(_));
         let has_code = matches!(event, Event::Words { .. });
-        let has_modules = matches!(event, Event::Modules { .. });
+        let mappings = self.ingest.profile_mut().growing.mappings.len();
         self.ingest.event(event);
-        if has_modules {
-            self.in_memory.note_modules(self.ingest.profile_mut());
-        }
+        (self.in_memory).note_modules(self.ingest.profile_mut(), mappings);
         if has_code {
             // Before the names of new files are written.
             self.in_memory.read_new(self.ingest.profile_mut());

@@ -70,12 +70,12 @@ impl InMemory {
     /// Notes when the processes of a whole recording began, of which no text was read meanwhile.
     pub fn note_starts(&mut self, profile: &Profile) {
         self.in_use.note_roots(profile);
-        self.in_use.note_modules(profile);
+        self.in_use.note_modules(profile, 0);
     }
 
-    /// Notes the modules that processes have loaded since the last call.
-    pub fn note_modules(&mut self, profile: &Profile) {
-        self.in_use.note_modules(profile);
+    /// Notes the modules that processes have loaded: the profile's mappings from this one on.
+    pub fn note_modules(&mut self, profile: &Profile, first: usize) {
+        self.in_use.note_modules(profile, first);
     }
 
     /// Notes the files that native code was compiled from, when it has its names.

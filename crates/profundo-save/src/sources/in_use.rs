@@ -17,8 +17,6 @@ pub(super) struct InUse {
     modules: FxHashMap<ModuleId, u64>,
     /// The number of processes of the profile that were examined.
     seen: usize,
-    /// The number of mappings of the profile that were examined.
-    seen_mappings: usize,
 }
 
 impl InUse {
@@ -31,12 +29,9 @@ impl InUse {
         began
     }
 
-    /// Notes the modules that processes have loaded since the last call.
-    pub(super) fn note_modules(&mut self, profile: &Profile) {
-        let mappings = &profile.growing.mappings;
-        let new = mappings.get(self.seen_mappings..).unwrap_or(mappings);
-        self.seen_mappings = mappings.len();
-        for mapping in new {
+    /// Notes the modules that processes have loaded: the profile's mappings from this one on.
+    pub(super) fn note_modules(&mut self, profile: &Profile, first: usize) {
+        for mapping in profile.growing.mappings.iter().skip(first) {
             let process = mapping.process;
             let began = *(self.processes.entry(process)).or_insert_with(|| began(profile, process));
             let since = self.modules.entry(mapping.module).or_insert(began);
